@@ -13,7 +13,7 @@
 #include "trainer/core/error.h"
 #include "trainer/pipeline/schedule.h"
 #include "trainer/run/checkpoint_times.h"
-#include "trainer/updaters/updater.h"
+#include "trainer/updaters/kinds.h"
 
 namespace paceline::train {
 namespace {
@@ -52,34 +52,32 @@ void add_reduction_options(CLI::App& app, nccl::Options& o) {
 
 std::string updater_help() {
   std::string help = "how gradients become a step:";
-  for (const auto& [name, summary] : updater_summaries()) help += fmt::format("\n{}: {}", name, summary);
+  for (const UpdaterKind* kind : updater_kinds()) help += fmt::format("\n{}: {}", kind->name, kind->summary);
   return help;
 }
 
 std::vector<std::string> updater_names() {
   std::vector<std::string> names;
-  for (const UpdaterName& updater : updater_summaries()) names.push_back(updater.name);
+  for (const UpdaterKind* kind : updater_kinds()) names.emplace_back(kind->name);
   return names;
+}
+
+// An option that one updater declares.
+void add_option_of(CLI::App& app, const UpdaterKind& kind, const UpdaterOption& option, UpdaterValues& values) {
+  auto* const added = app.add_option_function<double>(
+      fmt::format("--{}", option.key), [&values, key = option.key](double value) { values[key] = value; },
+      fmt::format("{}: {}", kind.name, option.help));
+  added->type_name(option.whole ? "UINT" : "FLOAT")
+      ->check(option.whole ? whole(static_cast<std::uint64_t>(option.least), static_cast<std::uint64_t>(option.most))
+                           : number(option.least, option.most));
+  if (option.standard) added->default_str(fmt::format("{}", *option.standard));
 }
 
 void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
-  app.add_option("--bucket-mb", o.bucket_mb,
-                 "overlap: size of a bucket in MiB; default: 25, the first bucket at most 1")
-      ->check(number(1e-6, 1e6));
-  app.add_option("--max-ahead", o.most_ahead,
-                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
-      ->check(whole(0, most_iterations));
-  app.add_option("--local-steps", o.local_steps, "local_sgd: steps of each rank between two averages of the weights")
-      ->check(whole(1, most_iterations))
-      ->capture_default_str();
-  app.add_option("--top-k-share", o.top_k_share, "top_k: share of the gradient's values that each rank sends")
-      ->check(number(1e-9, 1))
-      ->capture_default_str();
-  app.add_option("--power-sgd-rank", o.power_sgd_rank,
-                 "power_sgd: rank of the matrices, at most a layer's number of rows or columns")
-      ->check(whole(1, 1 << 16))
-      ->capture_default_str();
+  for (const UpdaterKind* kind : updater_kinds()) {
+    for (const UpdaterOption& option : kind->options) add_option_of(app, *kind, option, o.updater_values);
+  }
   app.add_option("--accumulate", o.accumulate,
                  "passes of --batch-size images whose gradients are added up for one step")
       ->check(whole(1, 1 << 20))

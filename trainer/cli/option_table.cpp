@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "trainer/updaters/kinds.h"
+
 namespace paceline::train {
 namespace option_table_rows {
 namespace {
@@ -16,7 +18,15 @@ std::vector<OptionRow> make_rows() {
   using enum SameOnRanks;
   const OptionOwner on_gpu{"device", {"cuda", "auto"}};
   const OptionOwner has_batch_norms{"model", {"vgg11", "vgg13", "vgg16", "vgg19"}, true};
-  return {
+  OptionOwner clips{"updater", {}, true};
+  std::vector<OptionRow> of_updaters;
+  for (const UpdaterKind* kind : updater_kinds()) {
+    if (!kind->clips) clips.values.emplace_back(kind->name);
+    for (const UpdaterOption& option : kind->options) {
+      of_updaters.push_back({.key = option.key, .topic = parallel, .owners = {{"updater", {kind->name}}}});
+    }
+  }
+  std::vector<OptionRow> rows{
       {.key = "model", .topic = run},
       {.key = "data", .topic = run, .same = no},
       {.key = "synthetic", .topic = run, .learning = false},
@@ -60,7 +70,7 @@ std::vector<OptionRow> make_rows() {
       {.key = "weight-decay", .topic = optimizer},
       {.key = "decay-exclude", .topic = optimizer},
       {.key = "freeze", .topic = optimizer, .owners = {{"device", {"cpu"}}}},
-      {.key = "clip-grad-norm", .topic = optimizer, .owners = {{"updater", {"parameter_server"}, true}}},
+      {.key = "clip-grad-norm", .topic = optimizer, .owners = {clips}},
       {.key = "label-smoothing", .topic = optimizer},
       {.key = "lars-trust", .topic = optimizer, .owners = {{"optimizer", {"lars"}}}},
       {.key = "lars-threshold", .topic = optimizer, .owners = {{"optimizer", {"lars"}}}},
@@ -98,11 +108,6 @@ std::vector<OptionRow> make_rows() {
       {.key = "allreduce-dtype", .topic = parallel},
       {.key = "ring-order", .topic = parallel},
       {.key = "updater", .topic = parallel},
-      {.key = "bucket-mb", .topic = parallel, .owners = {{"updater", {"overlap"}}}},
-      {.key = "max-ahead", .topic = parallel, .owners = {{"updater", {"parameter_server"}}}},
-      {.key = "local-steps", .topic = parallel, .owners = {{"updater", {"local_sgd"}}}},
-      {.key = "top-k-share", .topic = parallel, .owners = {{"updater", {"top_k"}}}},
-      {.key = "power-sgd-rank", .topic = parallel, .owners = {{"updater", {"power_sgd"}}}},
       {.key = "pipeline-stages", .topic = parallel, .learning = false},
       {.key = "microbatches", .topic = parallel},
       {.key = "pipeline-schedule", .topic = parallel, .owners = {{"pipeline-stages", {"1"}, true}}, .learning = false},
@@ -129,6 +134,9 @@ std::vector<OptionRow> make_rows() {
       {.key = "export-weights", .topic = output, .learning = false},
       {.key = "target-accuracy", .topic = output, .learning = false},
   };
+  const auto updater = std::ranges::find(rows, std::string_view("updater"), &OptionRow::key);
+  rows.insert(updater + 1, of_updaters.begin(), of_updaters.end());
+  return rows;
 }
 
 }  // namespace

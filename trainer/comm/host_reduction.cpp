@@ -93,7 +93,7 @@ void HostReduction::reduce(Slice slice, std::byte* data, float divisor) {
   }
 }
 
-std::shared_ptr<float> HostReduction::gradient_memory(std::size_t values) const {
+std::shared_ptr<float> HostReduction::allocate(std::size_t values) const {
   constexpr std::size_t line = 64;
   const std::size_t bytes = (values * sizeof(float) + line - 1) / line * line;
   void* memory = std::aligned_alloc(line, std::max(bytes, line));

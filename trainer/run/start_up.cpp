@@ -143,15 +143,14 @@ ModelOptions model_options(Job& job) {
   return model;
 }
 
-// A parameter server takes its steps on the host, also if a GPU computes the gradients.
 std::unique_ptr<Optimizer> optimizer_of(const Job& job) {
-  const bool on_gpu = job.surroundings.gpu != nullptr && job.options.updater != "parameter_server";
+  const UpdaterKind& updater = updater_kind(job.options.updater);
+  const bool on_gpu = job.surroundings.gpu != nullptr && !updater.steps_on_host;
   const OptimizerOptions& options = job.options.optimization.optimizer;
   const std::size_t elements = job.model->weights().size();
   const auto make = on_gpu ? job.surroundings.gpu->make_optimizer : make_optimizer;
-  if (job.options.updater != "sharded" || job.ranks.size() == 1)
-    return make(options, job.model->parameters(), elements);
-  const Slice shard = job.communicator.reduction->own_shard(elements);
+  if (!updater.shards_optimizer || job.ranks.size() == 1) return make(options, job.model->parameters(), elements);
+  const Slice shard = halves_of(job.communicator).own_shard(elements);
   const auto make_shard = on_gpu ? job.surroundings.gpu->make_shard_optimizer : make_shard_optimizer;
   return make_shard(options, job.model->parameters(), elements, shard);
 }
@@ -199,9 +198,9 @@ std::size_t memory_wanted(const Job& job) {
   const std::size_t images = batch + batch_size;                         // of training and of evaluation
   const bool bytes = job.model->takes_stored_images() && job.data.train->stored() != nullptr;
   std::size_t memory = (batches_ahead + 1) * images * job.data.train->values() * (bytes ? 1 : sizeof(float));
-  if (job.options.updater == "double_buffering") memory += gradient;
-  if (job.options.updater == "top_k" || job.options.updater == "power_sgd") memory += 2 * gradient;
-  if (job.options.updater == "parameter_server" && job.ranks.rank() == 0) memory += 2 * gradient;
+  const UpdaterKind& updater = updater_kind(job.options.updater);
+  memory += updater.copies * gradient;
+  if (job.ranks.rank() == 0) memory += updater.copies_on_main_rank * gradient;
   if (batch > batch_size) memory += gradient;
   return memory + (job.staged ? job.staged->pipeline->unfilled_bytes() : job.model->unfilled_bytes());
 }
@@ -241,11 +240,13 @@ nlohmann::json describe(const Job& job) {
   if (o.sharding != "exact") run["sharding"] = o.sharding;
   if (!o.reduction.ring_order.empty()) run["ring_order"] = o.reduction.ring_order;
   if (o.accumulate > 1) run["accumulate"] = o.accumulate;
-  if (o.bucket_mb) run["bucket_mb"] = *o.bucket_mb;
-  if (o.most_ahead) run["max_ahead"] = *o.most_ahead;
-  if (o.updater == "local_sgd") run["local_steps"] = o.local_steps;
-  if (o.updater == "top_k") run["top_k_share"] = o.top_k_share;
-  if (o.updater == "power_sgd") run["power_sgd_rank"] = o.power_sgd_rank;
+  for (const UpdaterOption& option : updater_kind(o.updater).options) {
+    const std::optional<double> value = value_of(o.updater_values, option);
+    if (!value) continue;
+    std::string key = option.key;
+    std::ranges::replace(key, '-', '_');
+    option.whole ? run[key] = static_cast<std::uint64_t>(*value) : run[key] = *value;
+  }
   if (job.staged) {
     run["pipeline_stages"] = o.pipeline.stages;
     run["microbatches"] = o.pipeline.microbatches;
@@ -345,13 +346,9 @@ void make_job_updater(Job& job) {
                 .rank = job.ranks.rank(),
                 .batch = static_cast<std::size_t>(o.batch_size),
                 .delay = job.faults.slow_rank.of(job.ranks.rank())};
-  if (o.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*o.bucket_mb * (1 << 20));
-  if (job.faults.tiny_buckets) parts.bucket_bytes = 1;
-  parts.most_ahead = o.most_ahead;
-  parts.local_steps = o.local_steps;
-  parts.top_k_share = o.top_k_share;
-  parts.power_sgd_rank = o.power_sgd_rank;
   parts.clip_norm = o.optimization.clip_gradient_norm;
+  parts.values = o.updater_values;
+  if (job.faults.tiny_buckets) parts.values["bucket-mb"] = 0x1p-20;  // one byte
   job.updater = job.staged ? make_pipelined_updater(parts, *job.staged->pipeline, job.replicas.size())
                            : make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);

@@ -80,7 +80,7 @@ class WatchedCollectives : public Collectives {
 };
 
 // Means that a stream queues are not recorded, because NCCL has a time limit of its own.
-class WatchedReduction : public GradientReduction {
+class WatchedReduction : public GradientReduction, public ShardedReduction {
  public:
   WatchedReduction(GradientReduction& inner, Activity& activity) : inner_(inner), activity_(activity) {}
 
@@ -97,29 +97,22 @@ class WatchedReduction : public GradientReduction {
     inner_.reduce_sum(values, root);
   }
 
-  bool shards() const override { return inner_.shards(); }
-  Slice own_shard(std::size_t values) const override { return inner_.own_shard(values); }
+  ShardedReduction* sharded() override { return inner_.sharded() != nullptr ? this : nullptr; }
+  Slice own_shard(std::size_t values) const override { return inner_.sharded()->own_shard(values); }
   void reduce_scatter_mean(std::span<float> values) override {
     const RecordedCall call(activity_, inner_.queues() ? nullptr : "reduce-scatter of the gradient");
-    inner_.reduce_scatter_mean(values);
+    inner_.sharded()->reduce_scatter_mean(values);
   }
   void all_gather(std::span<float> values) override {
     const RecordedCall call(activity_, inner_.queues() ? nullptr : "all-gather of the weights");
-    inner_.all_gather(values);
+    inner_.sharded()->all_gather(values);
   }
 
   // None of these waits for all ranks.
   void set_segments(std::vector<std::size_t> offsets) override { inner_.set_segments(std::move(offsets)); }
   std::size_t payload_bytes(std::size_t values) const override { return inner_.payload_bytes(values); }
-  std::unique_ptr<Transfer> begin_mean(std::span<float> gradient, std::span<const Slice> parts) override {
-    return inner_.begin_mean(gradient, parts);
-  }
-  bool queues() const override { return inner_.queues(); }
-  void join() override { inner_.join(); }
-  void set_stream(void* stream) override { inner_.set_stream(stream); }
-  std::shared_ptr<float> gradient_memory(std::size_t values) const override { return inner_.gradient_memory(values); }
-  bool wants_gradients() const override { return inner_.wants_gradients(); }
-  void copy(std::span<const float> from, std::span<float> to) const override { inner_.copy(from, to); }
+  const GradientMemory& memory() const override { return inner_.memory(); }
+  DeviceTransfers* device() override { return inner_.device(); }
 
  private:
   GradientReduction& inner_;
