@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/checkpoint_times.h"
 #include "trainer/cli/value_checks.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/core/error.h"
 #include "trainer/pipeline/schedule.h"
-#include "trainer/run/checkpoint_times.h"
 #include "trainer/updaters/kinds.h"
 
 namespace paceline::train {

@@ -18,8 +18,8 @@
 #include "trainer/comm/ring_order.h"
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
+#include "trainer/guard/rank_check.h"
 #include "trainer/run/gpu_part.h"
-#include "trainer/run/rank_check.h"
 
 namespace paceline::train {
 namespace {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "trainer/run/agreement.h"
-#include "trainer/run/finite.h"
-#include "trainer/run/sharded_state.h"
+#include "trainer/checkpoint/sharded_state.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/finite.h"
 #include "trainer/run/staged_run.h"
 
 namespace paceline::train {

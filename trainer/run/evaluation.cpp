@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "trainer/data/sharding.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
 #include "trainer/run/checkpointing.h"
 #include "trainer/updaters/gradient_pass.h"
 

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <set>
 
+#include "trainer/checkpoint/weights.h"
 #include "trainer/core/whole_file.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/interrupt.h"
+#include "trainer/guard/watchdog.h"
 #include "trainer/run/checkpointing.h"
 #include "trainer/run/evaluation.h"
-#include "trainer/run/interrupt.h"
-#include "trainer/run/watchdog.h"
-#include "trainer/run/weights.h"
 
 namespace paceline::train {
 namespace loop {

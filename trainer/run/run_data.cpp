@@ -13,8 +13,8 @@
 #include "trainer/data/image_folder.h"
 #include "trainer/data/memory_source.h"
 #include "trainer/data/synthetic.h"
-#include "trainer/run/agreement.h"
-#include "trainer/run/rank_check.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/rank_check.h"
 
 namespace paceline::train {
 namespace {

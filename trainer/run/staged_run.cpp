@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/checkpoint/sharded_state.h"
+#include "trainer/guard/agreement.h"
 #include "trainer/nn/models.h"
-#include "trainer/run/agreement.h"
 #include "trainer/run/evaluation.h"
 #include "trainer/run/job.h"
-#include "trainer/run/sharded_state.h"
 #include "trainer/run/stage_costs.h"
 
 namespace paceline::train {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "trainer/data/labels_only.h"
+#include "trainer/guard/activity.h"
 #include "trainer/nn/plain_model.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/pipeline/whole_state.h"
-#include "trainer/run/activity.h"
 
 namespace paceline::train {
 

@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "trainer/backend/cuda/plan_cache.h"
+#include "trainer/checkpoint/weights.h"
 #include "trainer/comm/waiting.h"
 #include "trainer/core/whole_file.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/interrupt.h"
+#include "trainer/guard/rank_check.h"
+#include "trainer/pipeline/pipelined_updater.h"
 #include "trainer/run/checkpointing.h"
-#include "trainer/run/interrupt.h"
-#include "trainer/run/rank_check.h"
-#include "trainer/run/weights.h"
-#include "trainer/updaters/pipelined.h"
 #include "trainer/updaters/threads.h"
 
 namespace paceline::train {
@@ -101,24 +101,6 @@ void plan(Job& job) {
   job.iterations = o.iterations > 0 ? o.iterations : job.plan.first_of(epochs);
 }
 
-// On rank 0, whose weights share_state() gives to all ranks: fills the model from the file of --import-weights. On
-// every rank: refuses a model that torchvision does not have.
-void take_weights(Job& job) {
-  const TrainOptions& o = job.options;
-  const char* const option = !o.import_weights.empty() ? "‹import-weights›" : "‹export-weights›";
-  if (o.import_weights.empty() && o.export_weights.empty()) return;
-  if (const std::string why = why_not_torchvisions(o, job.data.train->image_size()); !why.empty()) {
-    throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
-  }
-  if (!o.import_weights.empty() && job.ranks.rank() == 0) {
-    Model& model = job.staged ? *job.staged->whole_model : *job.model;
-    const std::string note =
-        import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
-    if (!note.empty() && o.evaluate_only) throw Error(note, "name the weights of this data set's classes", "");
-    if (!note.empty()) job.notes.push_back(note);
-  }
-}
-
 ModelOptions model_options(Job& job) {
   const TrainOptions& o = job.options;
   ModelOptions model;
@@ -141,6 +123,24 @@ ModelOptions model_options(Job& job) {
   model.fuse = !o.no_fusion;
   model.memory_limit = memory_available() / static_cast<std::uint64_t>(job.ranks.local_size());
   return model;
+}
+
+// On rank 0, whose weights share_state() gives to all ranks: fills the model from the file of --import-weights. On
+// every rank: refuses a model that torchvision does not have.
+void take_weights(Job& job) {
+  const TrainOptions& o = job.options;
+  const char* const option = !o.import_weights.empty() ? "‹import-weights›" : "‹export-weights›";
+  if (o.import_weights.empty() && o.export_weights.empty()) return;
+  if (const std::string why = why_not_torchvisions(model_options(job)); !why.empty()) {
+    throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
+  }
+  if (!o.import_weights.empty() && job.ranks.rank() == 0) {
+    Model& model = job.staged ? *job.staged->whole_model : *job.model;
+    const std::string note =
+        import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
+    if (!note.empty() && o.evaluate_only) throw Error(note, "name the weights of this data set's classes", "");
+    if (!note.empty()) job.notes.push_back(note);
+  }
 }
 
 std::unique_ptr<Optimizer> optimizer_of(const Job& job) {

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "tests/unit/trainer/updaters/small_job.h"
+#include "trainer/checkpoint/sharded_state.h"
 #include "trainer/core/error.h"
-#include "trainer/run/sharded_state.h"
 
 namespace paceline::train {
 namespace {

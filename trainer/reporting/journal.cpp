@@ -1,4 +1,4 @@
-#include "trainer/run/journal.h"
+#include "trainer/reporting/journal.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

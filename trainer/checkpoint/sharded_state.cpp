@@ -1,4 +1,4 @@
-#include "trainer/run/sharded_state.h"
+#include "trainer/checkpoint/sharded_state.h"
 
 #include <algorithm>
 #include <array>

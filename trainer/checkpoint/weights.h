@@ -8,12 +8,11 @@
 #include <string>
 
 #include "trainer/nn/model.h"
-#include "trainer/run/train_options.h"
 
 namespace paceline::train {
 
-// Why torchvision has no model of this structure; empty if it has. image_size: pixels on each side.
-std::string why_not_torchvisions(const TrainOptions& options, std::int64_t image_size);
+// Why torchvision has no model of this structure; empty if it has.
+std::string why_not_torchvisions(const ModelOptions& model);
 
 // The content of a file with the model's weights and these running statistics, which are laid out like the model's own.
 // batches: how many batches the statistics have seen.

@@ -1,4 +1,4 @@
-#include "trainer/run/finite.h"
+#include "trainer/guard/finite.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "trainer/run/progress.h"
+#include "trainer/reporting/progress.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-#include "trainer/run/watchdog.h"
+#include "trainer/guard/watchdog.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "trainer/core/ranges.h"
-#include "trainer/run/interrupt.h"
+#include "trainer/guard/interrupt.h"
 
 namespace paceline::train {
 namespace {

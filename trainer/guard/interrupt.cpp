@@ -1,4 +1,4 @@
-#include "trainer/run/interrupt.h"
+#include "trainer/guard/interrupt.h"
 
 #include <csignal>
 

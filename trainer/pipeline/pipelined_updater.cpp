@@ -1,4 +1,4 @@
-#include "trainer/updaters/pipelined.h"
+#include "trainer/pipeline/pipelined_updater.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "trainer/run/journal.h"
+#include "trainer/reporting/journal.h"
 
 #include <gmock/gmock.h>
 

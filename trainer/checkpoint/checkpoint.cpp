@@ -1,4 +1,4 @@
-#include "trainer/run/checkpoint.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-#include "trainer/run/weights.h"
+#include "trainer/checkpoint/weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -171,11 +171,12 @@ TEST(Weights, OfSixteenBitsAreConverted) {
 
 TEST(Weights, AreRefusedForModelsThatTorchvisionDoesNotHave) {
   const auto why = [](const std::string& model, std::int64_t image_size, double width = 1, bool v1 = false) {
-    TrainOptions options;
-    options.model = model;
-    options.optimization.width = width;
-    options.optimization.resnet_v1 = v1;
-    return why_not_torchvisions(options, image_size);
+    ModelOptions options;
+    options.name = model;
+    options.width = width;
+    options.resnet_v1 = v1;
+    options.cifar_stem = image_size <= 64;
+    return why_not_torchvisions(options);
   };
   for (const std::string& model : model_names()) {
     EXPECT_EQ(why(model, 224).empty(), model != "vgg_lecture") << model;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/run/progress.h"
+#include "trainer/reporting/progress.h"
 #include "trainer/updaters/updater.h"
 
 namespace paceline::train {

@@ -1,4 +1,4 @@
-#include "trainer/run/cgroup_memory.h"
+#include "trainer/guard/cgroup_memory.h"
 
 #include <fmt/format.h>
 

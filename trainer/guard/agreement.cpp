@@ -1,4 +1,4 @@
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
 
 #include <new>
 #include <vector>

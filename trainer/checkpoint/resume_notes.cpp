@@ -1,4 +1,4 @@
-#include "trainer/run/resume_notes.h"
+#include "trainer/checkpoint/resume_notes.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "trainer/run/rank_check.h"
+#include "trainer/guard/rank_check.h"
 
 namespace paceline::train {
 namespace {

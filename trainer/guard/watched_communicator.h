@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/comm/communicator.h"
-#include "trainer/run/activity.h"
+#include "trainer/guard/activity.h"
 
 namespace paceline::train {
 

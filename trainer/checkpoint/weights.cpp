@@ -1,4 +1,4 @@
-#include "trainer/run/weights.h"
+#include "trainer/checkpoint/weights.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "trainer/core/error.h"
 #include "trainer/core/safetensors.h"
 #include "trainer/core/whole_file.h"
-#include "trainer/run/finite.h"
+#include "trainer/guard/finite.h"
 
 namespace paceline::train {
 namespace weights_file {
@@ -107,14 +107,13 @@ class Source {
 }  // namespace
 }  // namespace weights_file
 
-std::string why_not_torchvisions(const TrainOptions& options, std::int64_t image_size) {
-  const OptimizationOptions& o = options.optimization;
-  if (options.model == "vgg_lecture") return "torchvision has no vgg_lecture";
-  if (o.width != 1) return fmt::format("torchvision has no {} of ‹width› {}", options.model, o.width);
-  if (o.resnet_v1) return fmt::format("torchvision has no {} with ‹resnet-v1›, only v1.5", options.model);
-  if (image_size <= 64) {
-    return fmt::format("the {} for images of at most 64 pixels has another {} than torchvision's", options.model,
-                       options.model.starts_with("vgg") ? "classifier" : "first layer");
+std::string why_not_torchvisions(const ModelOptions& model) {
+  if (model.name == "vgg_lecture") return "torchvision has no vgg_lecture";
+  if (model.width != 1) return fmt::format("torchvision has no {} of ‹width› {}", model.name, model.width);
+  if (model.resnet_v1) return fmt::format("torchvision has no {} with ‹resnet-v1›, only v1.5", model.name);
+  if (model.cifar_stem) {
+    return fmt::format("the {} for images of at most 64 pixels has another {} than torchvision's", model.name,
+                       model.name.starts_with("vgg") ? "classifier" : "first layer");
   }
   return {};
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trainer/comm/rank_states.h"
-#include "trainer/run/activity.h"
+#include "trainer/guard/activity.h"
 
 namespace paceline::train {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/rank_check.h"
+#include "trainer/guard/rank_check.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trainer/core/whole_file.h"
-#include "trainer/run/cgroup_memory.h"
+#include "trainer/guard/cgroup_memory.h"
 
 namespace paceline::train {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/resume_notes.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/run/resume_notes.h"
 
 namespace paceline::train {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/checkpoint_times.h"
+#include "trainer/checkpoint/checkpoint_times.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/run/checkpoint.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
 
@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/checkpoint/checkpoint_times.h"
+#include "trainer/checkpoint/resume_notes.h"
 #include "trainer/core/error.h"
+#include "trainer/guard/finite.h"
+#include "trainer/guard/watchdog.h"
 #include "trainer/optim/sgd.h"
-#include "trainer/run/checkpoint_times.h"
-#include "trainer/run/finite.h"
-#include "trainer/run/resume_notes.h"
-#include "trainer/run/watchdog.h"
 
 namespace paceline::train {
 namespace {
