@@ -2,15 +2,26 @@
 // else that is known about an option.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
-#include "trainer/cli/options.h"
+#include "trainer/run/bench.h"
+#include "trainer/run/train_options.h"
 
 namespace CLI {
 class App;
 }
 
 namespace paceline::train {
+
+struct MakeDatasetOptions {
+  std::filesystem::path directory;
+  std::size_t train = 2048, test = 512;  // images
+  std::uint64_t seed = 1;
+  std::string format = "cifar10";  // or jpeg
+  int image_size = 64;             // pixels on each side, for jpeg
+};
 
 void add_training_options(CLI::App& app, TrainOptions& options);
 void add_optimization_options(CLI::App& app, OptimizationOptions& options);  // part of the training options

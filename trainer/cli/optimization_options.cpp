@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trainer/cli/value_checks.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace paceline::train {
 namespace {

@@ -87,6 +87,9 @@ struct Job {
   const ImageSource& test_images() const;
   double rate_at(std::uint64_t iteration) const;
   double seconds_since_start() const;  // of the program
+  bool has_checkpoint() const;         // whether the file exists
+  // "; FILE is still the checkpoint before" for messages of a run that fails; empty if there is no checkpoint.
+  std::string kept_checkpoint() const;
 };
 
 }  // namespace paceline::train

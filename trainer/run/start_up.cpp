@@ -16,8 +16,10 @@
 #include "trainer/guard/agreement.h"
 #include "trainer/guard/interrupt.h"
 #include "trainer/guard/rank_check.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/pipeline/pipelined_updater.h"
 #include "trainer/run/checkpointing.h"
+#include "trainer/run/staged_job.h"
 #include "trainer/updaters/threads.h"
 
 namespace paceline::train {
@@ -288,8 +290,7 @@ void announce(const Job& job) {
     job.journal->line(fmt::format("rms-printed-slope: the share of SGD rises to 1.5 at epoch {:g} and falls back to 1",
                                   optimizer.rms_center + optimizer.rms_period / 2));
   }
-  std::error_code code;
-  if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !fs::exists(o.checkpoint, code)) {
+  if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !job.has_checkpoint()) {
     job.journal->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", o.checkpoint));
   }
   if (job.first_iteration > 0) {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "trainer/core/error.h"
-#include "trainer/updaters/updater.h"
 
 namespace paceline::train {
 namespace {
@@ -52,10 +51,6 @@ void check_updater(const std::string& name, int ranks, const std::string& commun
   if (kind.only_f32 != nullptr && dtype != "f32") {
     throw refuse(fmt::format(fmt::runtime(kind.only_f32), dtype), "leave out ‹allreduce-dtype› " + dtype);
   }
-}
-
-std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts) {
-  return updater_kind(name).make(parts);
 }
 
 }  // namespace paceline::train

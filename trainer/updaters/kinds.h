@@ -66,9 +66,6 @@ const UpdaterKind& updater_kind(const std::string& name);
 // Throws Error (usage) if the updater does not work with this number of ranks, this communicator or this type.
 void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype);
 
-// Throws Error (usage) for an unknown name. A collective call.
-std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts);
-
 // NAME_updater of each line, which the file of that name defines; `single` is in allreduce.cpp.
 #define PACELINE_UPDATER(name) extern const UpdaterKind name##_updater;
 #include "trainer/updaters/updaters.def"

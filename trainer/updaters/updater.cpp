@@ -36,4 +36,8 @@ std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::stri
       iteration, rate, layer.empty() ? "" : fmt::format(", from layer {} on", layer));
 }
 
+std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts) {
+  return updater_kind(name).make(parts);
+}
+
 }  // namespace paceline::train

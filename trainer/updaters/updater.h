@@ -120,6 +120,9 @@ std::unique_ptr<Updater> make_of(const UpdaterParts& parts) {
   return std::make_unique<T>(parts);
 }
 
+// Throws Error (usage) for an unknown name. A collective call.
+std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts);
+
 // The halves of the communicator's mean. Throws Error (usage) if its algorithm has none on this device.
 ShardedReduction& halves_of(const Communicator& communicator);
 

@@ -5,48 +5,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
-#include <utility>
 
+#include "tests/unit/trainer/reversed_model.h"
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/checkpoint/checkpoint_times.h"
 #include "trainer/checkpoint/resume_notes.h"
 #include "trainer/core/error.h"
-#include "trainer/guard/finite.h"
-#include "trainer/guard/watchdog.h"
 #include "trainer/optim/sgd.h"
 
 namespace paceline::train {
 namespace {
 
 using testing::HasSubstr;
-
-// Two parameters, the first of 3 elements padded to 4 and stored in reverse, as a blocked layout might.
-class ReversedModel : public Model {
- public:
-  Score forward(std::span<const float>, std::span<const std::int32_t>, Mode) override { return {}; }
-  void backward(float) override {}
-  std::span<float> weights() override { return weights_; }
-  std::span<float> gradients() override { return gradients_; }
-  void set_gradients(std::span<float>) override {}
-  std::string first_nonfinite_layer() const override { return {}; }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  std::span<float> statistics() override { return statistics_; }
-  std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
-    const auto from = flat.subspan(parameter.offset, 3);
-    return {from.rbegin(), from.rend()};
-  }
-  void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
-    std::copy(plain.rbegin(), plain.rend(), flat.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
-  }
-  double forward_flops_per_image() const override { return 0; }
-  double train_flops_per_image() const override { return 0; }
-
- private:
-  std::vector<Parameter> parameters_ = {{"a.weight", 0, 4, {3, 1}, false}, {"b.weight", 4, 3, {3}, true}};
-  std::vector<float> weights_ = std::vector<float>(7), gradients_ = std::vector<float>(7),
-                     statistics_ = std::vector<float>(2);
-};
 
 const Position position{"resnet18", 32, 10, 5, 77, 20};
 
@@ -239,58 +209,6 @@ TEST(CheckpointEvery, MeetsMoreOftenWhenTheTimeIsNear) {
   }
   EXPECT_LT(meetings, 15);
   EXPECT_LT(written, 2000);
-}
-
-TEST(MissingRanks, AreNamedWithTheirActivity) {
-  const std::vector<std::string> hosts{"a", "a", "b", "b", "c", "c", "d"};
-  const RankState waits{12, 40, 31'000, 0, -1, 0}, computes{11, 39, -1, 31'500, -1, 0},
-      reads{11, 39, -1, 32'000, 31'900, 0}, saves{12, 39, -1, 33'000, -1, 1}, earlier{12, 39, 34'000, 0, -1, 0};
-  EXPECT_EQ(
-      missing_ranks("allreduce", 31, 0, {waits, computes, waits}, hosts),
-      "an MPI allreduce of iteration 12 has waited 31 s for rank 1 on a, which has computed for 32 s in iteration 11 "
-      "(‹comm-timeout›)");
-  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits, reads}, hosts),
-              HasSubstr("for rank 2 on b, which has waited for images for 32 s in iteration 11"));
-  EXPECT_THAT(missing_ranks("broadcast", 31, 1, {saves, waits, std::nullopt}, hosts),
-              AllOf(HasSubstr("rank 0 on a, which has been writing a checkpoint for 33 s"),
-                    HasSubstr("; rank 2 on b, which does not answer: its process is stopped or its host is gone")));
-  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, earlier}, hosts),
-              HasSubstr("is waiting in an earlier collective call"));
-  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts), HasSubstr("although all ranks have called it"));
-  EXPECT_THAT(
-      missing_ranks("allreduce", 31, 0, {waits, computes, computes, computes, computes, computes, computes}, hosts),
-      AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));
-}
-
-TEST(Finite, NoticesEveryValueThatIsNotFinite) {
-  std::vector<float> values(1000, -3.0e38f);
-  values[7] = 1e-45f;
-  EXPECT_TRUE(all_finite(values));
-  EXPECT_TRUE(all_finite({}));
-  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-                          std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
-    for (const std::size_t at : {0u, 500u, 999u}) {
-      const float good = std::exchange(values[at], bad);
-      EXPECT_FALSE(all_finite(values)) << bad << " at " << at;
-      values[at] = good;
-    }
-  }
-}
-
-TEST(Finite, NamesThePartOfTheState) {
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  ReversedModel model;
-  Sgd optimizer(7, {});
-  std::vector<float> pending(7);
-  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "");
-  pending[1] = nan;
-  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the gradient of a.weight");
-  optimizer.velocity()[5] = nan;
-  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the optimizer's state of b.weight");
-  model.statistics()[1] = nan;
-  EXPECT_THAT(first_nonfinite_part(model, optimizer, pending), HasSubstr("running statistics"));
-  model.weights()[4] = nan;
-  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "b.weight");
 }
 
 TEST(Checkpoint, NamesAFileThatIsMissingOrCannotBeWritten) {

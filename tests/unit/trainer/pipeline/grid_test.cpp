@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/sharded_state.h"
 #include "trainer/nn/models.h"
 #include "trainer/nn/plain_model.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/pipeline/pipelined_updater.h"
 #include "trainer/pipeline/whole_state.h"

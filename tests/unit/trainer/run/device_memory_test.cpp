@@ -18,6 +18,7 @@
 #include "trainer/checkpoint/weights.h"
 #include "trainer/guard/finite.h"
 #include "trainer/nn/models.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/run/loop.h"
 #include "trainer/run/start_up.h"
 

@@ -8,6 +8,7 @@
 #include "tests/unit/trainer/updaters/small_job.h"
 #include "trainer/checkpoint/sharded_state.h"
 #include "trainer/core/error.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace paceline::train {
 namespace {
