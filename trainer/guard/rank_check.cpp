@@ -1,7 +1,6 @@
 #include "trainer/guard/rank_check.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -17,16 +16,6 @@
 
 namespace paceline::train {
 namespace {
-
-constexpr std::uint64_t smallest_stack = 1 << 20;  // several times the stack that oneDNN and the trainer need
-
-// Sockets to the other ranks, and the files that every process has open.
-std::uint64_t open_files_needed(std::size_t ranks) { return 48 + 2 * ranks; }
-
-std::uint64_t soft_limit(__rlimit_resource resource) {
-  rlimit limit{};
-  return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
-}
 
 std::uint64_t hash(const std::string& text) { return XXH3_64bits(text.data(), text.size()); }
 
@@ -78,8 +67,6 @@ RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, in
   facts.settings = hash(settings);
   facts.data = data;
   facts.ranks_on_host = ranks_on_host;
-  facts.open_files = soft_limit(RLIMIT_NOFILE);
-  facts.stack = soft_limit(RLIMIT_STACK);
   facts.memory_left = memory_available();
   facts.memory_wanted = memory_wanted;
   return facts;
@@ -96,14 +83,6 @@ std::optional<Mismatch> first_mismatch(std::span<const RankFacts> facts) {
     }
     if (f.settings != settings) return Mismatch{static_cast<int>(i), "other options than the other ranks have", true};
     if (f.data != data) return mismatch("other data than the other ranks have: copy the same set to all hosts");
-    if (f.open_files < open_files_needed(facts.size())) {
-      return mismatch(fmt::format("may open {} files, and a job of {} ranks needs {}: raise it with ulimit -n",
-                                  f.open_files, facts.size(), open_files_needed(facts.size())));
-    }
-    if (f.stack < smallest_stack) {
-      return mismatch(fmt::format("has a stack of {} KiB, and needs {}: raise it with ulimit -s", f.stack >> 10,
-                                  smallest_stack >> 10));
-    }
     const std::uint64_t wanted = f.memory_wanted * static_cast<std::uint64_t>(f.ranks_on_host);
     if (f.memory_left < wanted) {
       return mismatch(

@@ -16,12 +16,11 @@ namespace paceline::train {
 struct RankFacts {
   std::array<char, 64> host{};
   std::int32_t ranks_on_host = 1;
-  std::uint64_t build = 0;                  // hash of the program's file
-  std::uint64_t data = 0;                   // hash of labels and sizes
-  std::uint64_t settings = 0;               // hash of the options
-  std::uint64_t open_files = 0, stack = 0;  // soft limits: descriptors, bytes
-  std::uint64_t memory_left = 0;            // bytes on this host, after start-up
-  std::uint64_t memory_wanted = 0;          // bytes that this rank will still take from its host
+  std::uint64_t build = 0;          // hash of the program's file
+  std::uint64_t data = 0;           // hash of labels and sizes
+  std::uint64_t settings = 0;       // hash of the options
+  std::uint64_t memory_left = 0;    // bytes on this host, after start-up
+  std::uint64_t memory_wanted = 0;  // bytes that this rank will still take from its host
 };
 
 // Splits lines of the form NAME=VALUE. A line without '=' is ignored.

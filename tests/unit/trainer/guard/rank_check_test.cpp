@@ -18,8 +18,6 @@ RankFacts good() {
   facts.build = 1;
   facts.data = 2;
   facts.settings = 3;
-  facts.open_files = 1024;
-  facts.stack = 8 << 20;
   facts.memory_left = std::uint64_t{1} << 30;
   facts.memory_wanted = 1 << 20;
   return facts;
@@ -38,8 +36,6 @@ TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
   EXPECT_THAT(mismatch_with(0, [](RankFacts& f) { f.build = 9; }), HasSubstr("build"));
   EXPECT_THAT(mismatch_with(3, [](RankFacts& f) { f.settings = 9; }), HasSubstr("options"));
   EXPECT_THAT(mismatch_with(2, [](RankFacts& f) { f.data = 9; }), HasSubstr("data"));
-  EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.open_files = 55; }), AllOf(HasSubstr("55 files"), HasSubstr("56")));
-  EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.stack = 64 << 10; }), HasSubstr("64 KiB"));
   EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
 }
 
