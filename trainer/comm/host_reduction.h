@@ -7,6 +7,7 @@
 #include "trainer/comm/allreduce.h"
 #include "trainer/comm/gradient_reduction.h"
 #include "trainer/comm/ranks.h"
+#include "trainer/nn/memory.h"
 
 namespace paceline::train {
 
@@ -29,9 +30,9 @@ class HostReduction : public GradientReduction, public GradientMemory, public Sh
   void all_gather(std::span<float> values) override;
 
   const GradientMemory& memory() const override { return *this; }
-  std::shared_ptr<float> allocate(std::size_t values) const override;
+  std::shared_ptr<float> allocate(std::size_t values) const override { return host_memory().allocate(values); }
   bool required() const override { return false; }
-  void copy(std::span<const float> from, std::span<float> to) const override;
+  void copy(std::span<const float> from, std::span<float> to) const override { host_memory().copy(from, to); }
 
   DeviceTransfers* device() override { return nullptr; }
 

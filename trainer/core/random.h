@@ -7,15 +7,22 @@
 
 namespace paceline::train {
 
-// Weyl sequence with the SplitMix64 finaliser (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-// OOPSLA 2014).
+// Value i of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), which passes
+// BigCrush. Each value is a function of its index, so threads can share a tensor.
+constexpr std::uint64_t split_mix(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
 class Random {
  public:
   explicit Random(std::initializer_list<std::uint64_t> name) {
-    for (const std::uint64_t part : name) state_ = mix(state_ + golden + part);
+    for (const std::uint64_t part : name) seed_ = split_mix(seed_ + part, 0);
   }
 
-  std::uint64_t bits() { return mix(state_ += golden); }
+  std::uint64_t bits() { return split_mix(seed_, next_++); }
 
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
@@ -27,15 +34,7 @@ class Random {
   }
 
  private:
-  static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  std::uint64_t state_ = 0;
+  std::uint64_t seed_ = 0, next_ = 0;
 };
 
 // The purpose of a stream, the first part of its name, so that two uses never share their numbers.
