@@ -18,13 +18,13 @@
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
 #include "trainer/data/shapes.h"
+#include "trainer/guard/agreement.h"
 #include "trainer/pipeline/grid.h"
-#include "trainer/run/agreement.h"
-#include "trainer/run/device.h"
 #include "trainer/run/faults.h"
+#include "trainer/run/gpu_part.h"
 #include "trainer/run/loop.h"
 #include "trainer/run/start_up.h"
-#include "trainer/updaters/updater.h"
+#include "trainer/updaters/kinds.h"
 
 namespace {
 
@@ -94,7 +94,7 @@ int bench(const BenchAllreduceOptions& options) {
 
 // pure_nccl if several ranks have a GPU each and the user has not chosen a communicator.
 std::string communicator_name(const TrainOptions& options, const GpuPart* gpu, int ranks) {
-  const bool free = !options.communicator_given && updater_allreduces(options.updater);
+  const bool free = !options.communicator_given && updater_kind(options.updater).allreduces;
   return free && gpu != nullptr && ranks > 1 && !options.share_gpu ? "pure_nccl" : options.communicator;
 }
 
@@ -151,7 +151,7 @@ int train_on_this_rank(const TrainOptions& options, const Communicator& communic
 
 // The level of thread support that the updater needs from MPI_Init_thread.
 int thread_level(const CommandLine& command) {
-  if (command.action != CommandLine::Action::train || !updater_needs_thread(command.train.updater)) {
+  if (command.action != CommandLine::Action::train || !updater_kind(command.train.updater).threaded) {
     return MPI_THREAD_FUNNELED;  // the loader's thread makes no MPI calls
   }
   // Open MPI waits in a loop that never sleeps. This setting makes the loop leave its core to a thread that computes.
@@ -190,7 +190,8 @@ int run(int argc, char** argv) {
       options.communicator = communicator_name(options, gpu, ranks);
       check_updater(options.updater, ranks, options.communicator, options.allreduce_dtype);
       const Faults faults = parse_faults(options.faults, ranks);
-      if (faults.tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
+      const bool divides = updater_kind(options.updater).has_option("bucket-mb");
+      if (faults.tiny_buckets && (!divides || options.updater_values.contains("bucket-mb"))) {
         throw Error("‹fault› tiny-buckets", "only applies to ‹updater› overlap without ‹bucket-mb›", "", Status::usage);
       }
       if (faults.slow_layers.count() > 0 && options.pipeline.stages == 1) {

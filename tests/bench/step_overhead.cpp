@@ -23,7 +23,7 @@
 #include "trainer/core/ranges.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/sgd.h"
-#include "trainer/run/layer_ranges.h"
+#include "trainer/reporting/layer_ranges.h"
 #include "trainer/updaters/updater.h"
 
 namespace {

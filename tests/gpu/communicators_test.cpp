@@ -76,21 +76,21 @@ std::size_t count_wrong(std::span<const float> values, int ranks) {
 
 void expect_means(const Communicator& communicator, std::size_t count, const std::string& what) {
   const cuda::Stream model("model");
-  communicator.reduction->set_stream(model.get());
-  const auto memory = communicator.reduction->gradient_memory(count);
+  DeviceTransfers& transfers = *communicator.reduction->device();
+  transfers.set_stream(model.get());
+  const auto memory = communicator.reduction->memory().allocate(count);
   const std::span<float> gradient(memory.get(), count);
   std::vector<float> values(count);
 
   compute(gradient, communicator.collectives->rank(), communicator.collectives->size(), model);
   communicator.reduction->allreduce_gradient(gradient, 0, count);
-  communicator.reduction->copy(gradient, values);
+  communicator.reduction->memory().copy(gradient, values);
   EXPECT_EQ(count_wrong(values, communicator.collectives->size()), 0u) << what << ", waiting";
 
   // In three parts, beside the host.
   compute(gradient, communicator.collectives->rank(), communicator.collectives->size(), model);
   const std::vector<Slice> first{{0, count / 3}}, rest{{count / 3, 1}, {count / 3 + 1, count - count / 3 - 1}};
-  const auto a = communicator.reduction->begin_mean(gradient, first),
-             b = communicator.reduction->begin_mean(gradient, rest);
+  const auto a = transfers.begin_mean(gradient, first), b = transfers.begin_mean(gradient, rest);
   ASSERT_TRUE(a && b) << what;
   std::thread other([&] {
     sleep_in_waits();
@@ -99,8 +99,8 @@ void expect_means(const Communicator& communicator, std::size_t count, const std
       transfer->finish();
     }
   });
-  if (!communicator.reduction->queues()) other.join();
-  communicator.reduction->join();
+  if (!transfers.queues()) other.join();
+  transfers.join();
   PACELINE_CHECK_CUDA(
       cudaMemcpyAsync(values.data(), gradient.data(), gradient.size_bytes(), cudaMemcpyDefault, model.get()));
   model.synchronize();  // that alone: the model's stream has waited for the means
@@ -183,7 +183,7 @@ TEST(Nccl, TakesLimitsOfItsCtasAndRegisteredMemory) {
   NEEDS_GPUS(1);
   for (const char* type : types) {
     const auto communicator = make("pure_nccl", {.dtype = type, .ctas = {1, 4}, .registered = true}, MPI_COMM_SELF);
-    EXPECT_TRUE(communicator.reduction->wants_gradients());
+    EXPECT_TRUE(communicator.reduction->memory().required());
     expect_means(communicator, 100'003, fmt::format("registered {}", type));
   }
 }

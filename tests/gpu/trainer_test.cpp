@@ -23,6 +23,7 @@
 #include "trainer/backend/cuda/cudnn.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/lars.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace paceline::train::cuda {
 namespace {
@@ -213,8 +214,8 @@ TEST_F(CudaModelTest, FusesWhatThisGpuHasKernelsForAndNothingElse) {
   for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16, Precision::f16}) {
     settings.precision = precision;
     const int fused = CudaNetwork(every_layer(), settings, device_, stream, plans).fused();
-    const bool known = precision == Precision::f16 && (device_.major == 8 || device_.major == 9) && device_.minor == 0 &&
-                       cudnn_version() / 100 == 919;  // other versions may have more kernels
+    const bool known = precision == Precision::f16 && (device_.major == 8 || device_.major == 9) &&
+                       device_.minor == 0 && cudnn_version() / 100 == 919;  // other versions may have more kernels
     if (precision != Precision::f16) {
       EXPECT_EQ(fused, 0);
     } else if (known) {

@@ -7,128 +7,24 @@
 #include <algorithm>
 #include <sstream>
 
+#include "trainer/cli/add_options.h"
+
 namespace paceline::train {
 namespace option_table_rows {
 namespace {
 
 std::vector<OptionRow> make_rows() {
-  using enum Topic;
+  CLI::App app;
+  TrainOptions options;
+  std::vector<OptionRow> rows;
+  add_training_options(app, options, &rows);
   using enum SameOnRanks;
-  const OptionOwner on_gpu{"device", {"cuda", "auto"}};
-  const OptionOwner has_batch_norms{"model", {"vgg11", "vgg13", "vgg16", "vgg19"}, true};
-  return {
-      {.key = "model", .topic = run},
-      {.key = "data", .topic = run, .same = no},
-      {.key = "synthetic", .topic = run, .learning = false},
-      {.key = "batch-size", .topic = run},
-      {.key = "epochs", .topic = run, .learning = false},
-      {.key = "iterations", .topic = run, .learning = false},
-      {.key = "threads", .topic = run, .same = no},
-      {.key = "seed", .topic = run},
-      {.key = "deterministic", .topic = run, .learning = false},
-      {.key = "dtype", .topic = run},
-      {.key = "lr", .topic = run},
-      {.key = "preset", .topic = run, .learning = false, .setting = false},
-      {.key = "config", .topic = run, .same = no, .setting = false, .command_line_only = true},
-      {.key = "show-config", .topic = run, .learning = false, .setting = false, .command_line_only = true},
-      {.key = "help", .topic = run, .same = no, .setting = false, .command_line_only = true},
-      {.key = "version", .topic = run, .learning = false, .setting = false, .command_line_only = true},
-
-      {.key = "image-size", .topic = data},
-      {.key = "classes", .topic = data, .learning = false},
-      {.key = "train-images", .topic = data, .owners = {{"synthetic", {"true"}}}},
-      {.key = "test-images", .topic = data, .owners = {{"synthetic", {"true"}}}},
-      {.key = "resize", .topic = data, .owners = {{"synthetic", {"false"}}}},
-      {.key = "fraction", .topic = data, .owners = {{"synthetic", {"false"}}}},
-      {.key = "augment", .topic = data},
-      {.key = "sharding", .topic = data},
-      {.key = "on-bad-image", .topic = data, .owners = {{"synthetic", {"false"}}}, .learning = false},
-      {.key = "loader-workers", .topic = data, .same = no},
-      {.key = "broadcast-data", .topic = data, .owners = {{"synthetic", {"false"}}}, .learning = false},
-
-      {.key = "width", .topic = model},
-      {.key = "import-weights", .topic = model},
-      {.key = "resnet-v1", .topic = model, .owners = {{"model", {"resnet50", "resnet101", "resnet152"}}}},
-      {.key = "zero-gamma",
-       .topic = model,
-       .owners = {{"model", {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}}}},
-
-      {.key = "optimizer", .topic = optimizer},
-      {.key = "momentum", .topic = optimizer, .owners = {{"optimizer", {"sgd", "lars", "rmsprop_warmup"}}}},
-      {.key = "nesterov", .topic = optimizer, .owners = {{"optimizer", {"sgd"}}}},
-      {.key = "rate-position", .topic = optimizer, .owners = {{"optimizer", {"sgd"}}}},
-      {.key = "weight-decay", .topic = optimizer},
-      {.key = "decay-exclude", .topic = optimizer},
-      {.key = "freeze", .topic = optimizer, .owners = {{"device", {"cpu"}}}},
-      {.key = "clip-grad-norm", .topic = optimizer, .owners = {{"updater", {"parameter_server"}, true}}},
-      {.key = "label-smoothing", .topic = optimizer},
-      {.key = "lars-trust", .topic = optimizer, .owners = {{"optimizer", {"lars"}}}},
-      {.key = "lars-threshold", .topic = optimizer, .owners = {{"optimizer", {"lars"}}}},
-      {.key = "beta1", .topic = optimizer, .owners = {{"optimizer", {"adam", "adamw"}}}},
-      {.key = "beta2", .topic = optimizer, .owners = {{"optimizer", {"adam", "adamw"}}}},
-      {.key = "epsilon", .topic = optimizer, .owners = {{"optimizer", {"adam", "adamw", "rmsprop_warmup"}}}},
-      {.key = "rms-decay", .topic = optimizer, .owners = {{"optimizer", {"rmsprop_warmup"}}}},
-      {.key = "rms-lr", .topic = optimizer, .owners = {{"optimizer", {"rmsprop_warmup"}}}},
-      {.key = "rms-center", .topic = optimizer, .owners = {{"optimizer", {"rmsprop_warmup"}}}},
-      {.key = "rms-period", .topic = optimizer, .owners = {{"optimizer", {"rmsprop_warmup"}}}},
-      {.key = "rms-printed-slope", .topic = optimizer, .owners = {{"optimizer", {"rmsprop_warmup"}}}},
-
-      {.key = "lr-scaling", .topic = schedule},
-      {.key = "base-batch",
-       .topic = schedule,
-       .owners = {{"lr-scaling", {"linear", "sqrt"}}, {"regime-adaptation", {"true"}}}},
-      {.key = "schedule", .topic = schedule},
-      {.key = "lr-steps", .topic = schedule, .owners = {{"schedule", {"step"}}}},
-      {.key = "lr-factor", .topic = schedule, .owners = {{"schedule", {"step"}}}},
-      {.key = "poly-power", .topic = schedule, .owners = {{"schedule", {"poly"}}}},
-      {.key = "warmup", .topic = schedule},
-      {.key = "warmup-epochs", .topic = schedule, .owners = {{"warmup", {"constant", "gradual"}}}},
-      {.key = "warmup-lr", .topic = schedule, .owners = {{"warmup", {"constant", "gradual"}}}},
-      {.key = "regime-adaptation", .topic = schedule},
-      {.key = "grow-batch", .topic = schedule},
-      {.key = "grow-batch-limit", .topic = schedule},
-      {.key = "accumulate", .topic = schedule},
-
-      {.key = "freeze-batch-norm", .topic = batch_norm, .owners = {has_batch_norms}},
-      {.key = "sync-batch-norm", .topic = batch_norm, .owners = {has_batch_norms}},
-      {.key = "ghost-batch", .topic = batch_norm, .owners = {has_batch_norms}},
-      {.key = "batch-norm-statistics", .topic = batch_norm, .owners = {has_batch_norms}},
-
-      {.key = "communicator", .topic = parallel},
-      {.key = "allreduce-dtype", .topic = parallel},
-      {.key = "ring-order", .topic = parallel},
-      {.key = "updater", .topic = parallel},
-      {.key = "bucket-mb", .topic = parallel, .owners = {{"updater", {"overlap"}}}},
-      {.key = "max-ahead", .topic = parallel, .owners = {{"updater", {"parameter_server"}}}},
-      {.key = "local-steps", .topic = parallel, .owners = {{"updater", {"local_sgd"}}}},
-      {.key = "top-k-share", .topic = parallel, .owners = {{"updater", {"top_k"}}}},
-      {.key = "power-sgd-rank", .topic = parallel, .owners = {{"updater", {"power_sgd"}}}},
-      {.key = "pipeline-stages", .topic = parallel, .learning = false},
-      {.key = "microbatches", .topic = parallel},
-      {.key = "pipeline-schedule", .topic = parallel, .owners = {{"pipeline-stages", {"1"}, true}}, .learning = false},
-      {.key = "pipeline-split", .topic = parallel, .owners = {{"pipeline-stages", {"1"}, true}}, .learning = false},
-      {.key = "fault", .topic = parallel},
-      {.key = "nccl-ctas", .topic = parallel, .owners = {on_gpu}},
-      {.key = "registered-buffers", .topic = parallel, .owners = {on_gpu}},
-      {.key = "comm-timeout", .topic = parallel, .learning = false},
-
-      {.key = "device", .topic = device},
-      {.key = "share-gpu", .topic = device, .owners = {on_gpu}, .learning = false},
-      {.key = "cuda-graphs", .topic = device, .owners = {on_gpu}},
-      {.key = "no-fusion", .topic = device, .owners = {on_gpu}},
-      {.key = "plan-cache", .topic = device, .owners = {on_gpu}, .same = no},
-
-      {.key = "log", .topic = output, .same = no},
-      {.key = "checkpoint", .topic = output, .same = all_or_none, .learning = false},
-      {.key = "checkpoint-every", .topic = output, .learning = false},
-      {.key = "keep", .topic = output, .learning = false},
-      {.key = "resume", .topic = output, .learning = false},
-      {.key = "overwrite-checkpoint", .topic = output, .same = no, .learning = false},
-      {.key = "eval-every", .topic = output, .learning = false},
-      {.key = "evaluate-only", .topic = output, .learning = false},
-      {.key = "export-weights", .topic = output, .learning = false},
-      {.key = "target-accuracy", .topic = output, .learning = false},
-  };
+  rows.push_back({.key = "preset", .learning = false, .setting = false});  // options.cpp declares these
+  rows.push_back({.key = "config", .same = no, .setting = false, .command_line_only = true});
+  rows.push_back({.key = "show-config", .learning = false, .setting = false, .command_line_only = true});
+  rows.push_back({.key = "help", .same = no, .setting = false, .command_line_only = true});
+  rows.push_back({.key = "version", .learning = false, .setting = false, .command_line_only = true});
+  return rows;
 }
 
 }  // namespace
@@ -160,15 +56,6 @@ const OptionRow* find_option(std::string_view key) {
 
 std::string key_of(const CLI::Option& option) {
   return option.get_lnames().empty() ? option.get_name() : option.get_lnames().front();
-}
-
-bool OptionOwner::suits(const std::string& value) const { return (std::ranges::count(values, value) > 0) != others; }
-
-std::string OptionOwner::refusal(const std::string& value) const {
-  if (owner == "synthetic" && value == "true") return "only applies to --data, not to --synthetic";
-  if (value == "false") return "only applies to --" + owner;
-  if (others) return fmt::format("has no effect with --{} {}", owner, value);
-  return fmt::format("only applies to --{} {}, not to {}", owner, fmt::join(values, ", "), value);
 }
 
 std::string idle(const CLI::App& app, const CLI::Option& option) {

@@ -18,7 +18,7 @@
 #include "trainer/cli/option_table.h"
 #include "trainer/cli/settings.h"
 #include "trainer/core/error.h"
-#include "trainer/updaters/updater.h"
+#include "trainer/updaters/kinds.h"
 
 namespace paceline::train {
 namespace {
@@ -204,7 +204,7 @@ std::string check_pipeline(const TrainOptions& options) {
     return fmt::format("{}: {}: {}", option, wrong, remedy);
   };
   if (options.device != "cpu") return refuse("pipelines are for CPUs", "take --device cpu");
-  if (options.updater != "allreduce") {
+  if (!updater_kind(options.updater).pipelines) {
     return refuse("does not work with --updater " + options.updater, "take --updater allreduce");
   }
   if (options.accumulate > 1 || options.optimization.grow_batch > 1) {
@@ -242,33 +242,29 @@ std::string check_options(TrainOptions& options) {
     return fmt::format("--ghost-batch {}: a batch has {} images: give at most that", options.optimization.ghost_batch,
                        options.batch_size);
   }
-  const nccl::Options& reduction = options.reduction;
-  if (reduction.registered && !updater_allreduces(options.updater)) {
+  const UpdaterKind& updater = updater_kind(options.updater);
+  if (options.reduction.registered && !updater.allreduces) {
     return fmt::format("--registered-buffers: NCCL reduces no gradients with --updater {}", options.updater);
   }
   if (options.deterministic && options.device != "cpu") {
     return "--deterministic: cuDNN's algorithms are chosen for speed: take --device cpu";
   }
-  if (options.deterministic && options.updater == "parameter_server") {
-    return "--deterministic: --updater parameter_server applies gradients in the order of their arrival, which differs "
-           "each "
-           "time: take another updater";
+  if (options.deterministic && updater.varies != nullptr) {
+    return fmt::format("--deterministic: --updater {} {}: take another updater", updater.name, updater.varies);
   }
-  for (const char* on_host : {"local_sgd", "top_k", "power_sgd"}) {
-    if (options.updater == on_host && options.device != "cpu") {
-      return fmt::format("--updater {}: not available on GPUs: take --device cpu, or allreduce", on_host);
-    }
+  if (!updater.on_gpus && options.device != "cpu") {
+    return fmt::format("--updater {}: not available on GPUs: take --device cpu, or allreduce", updater.name);
   }
-  if (options.updater == "sharded" && options.optimization.optimizer.name == "lars") {
-    return "--optimizer lars: needs the norms of whole layers, and --updater sharded divides them: take --updater "
-           "allreduce";
+  if (updater.shards_optimizer && options.optimization.optimizer.name == "lars") {
+    return fmt::format(
+        "--optimizer lars: needs the norms of whole layers, and --updater {} divides them: take "
+        "--updater allreduce",
+        updater.name);
   }
-  const bool one_at_a_time = options.updater == "sharded" || options.updater == "allreduce" ||
-                             options.updater == "single" || options.updater == "main_rank";
-  if (options.optimization.sync_batch_norm && !one_at_a_time) {
+  if (options.optimization.sync_batch_norm && !updater.lockstep) {
     return fmt::format(
         "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}: take allreduce",
-        options.updater);
+        updater.name);
   }
   if (const std::string wrong = check_pipeline(options); !wrong.empty()) return wrong;
   return complete(options.optimization);

@@ -1,22 +1,9 @@
 // The command line of paceline-train.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-
-#include "trainer/run/bench.h"
-#include "trainer/run/train_options.h"
+#include "trainer/cli/add_options.h"
 
 namespace paceline::train {
-
-struct MakeDatasetOptions {
-  std::filesystem::path directory;
-  std::size_t train = 2048, test = 512;  // images
-  std::uint64_t seed = 1;
-  std::string format = "cifar10";  // or jpeg
-  int image_size = 64;             // pixels on each side, for jpeg
-};
 
 struct CommandLine {
   enum class Action { train, make_dataset, bench_allreduce, exit } action = Action::train;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace paceline::train {
 namespace {
@@ -46,6 +47,8 @@ std::string type_name_of(const std::string& text) {
   if (text == "fp32") return "f32";
   return text == "fp16" ? "f16" : text;
 }
+
+CLI::Validator one_of(std::vector<std::string> texts) { return CLI::IsMember(std::move(texts)); }
 
 CLI::Validator positive() {
   return {[](std::string& text) -> std::string {

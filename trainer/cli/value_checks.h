@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class Validator;
@@ -15,6 +16,9 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most);
 
 // Accepts a finite number from least to most.
 CLI::Validator number(double least, double most);
+
+// Accepts one of these texts.
+CLI::Validator one_of(std::vector<std::string> texts);
 
 // Accepts a number above 0 that is finite as a float.
 CLI::Validator positive();

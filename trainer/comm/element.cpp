@@ -32,8 +32,18 @@ void add_in_mpi(void* in, void* in_out, int* count, MPI_Datatype*) {
 
 }  // namespace
 
-Element::Element(const std::string& dtype) {
+template <auto Add, auto Narrow, auto Widen>
+void Element::set_half() {
   constexpr int commutative = 1;
+  bytes_ = 2;
+  type_ = MPI_UINT16_T;
+  MPI_Op_create(add_in_mpi<Add>, commutative, &sum_);
+  add_ = [](std::byte* into, const std::byte* from, std::size_t count) { Add(halves(into), halves(from), count); };
+  narrow_ = [](std::span<const float> values, float divisor, std::byte* out) { Narrow(values, divisor, halves(out)); };
+  widen_ = [](const std::byte* values, std::span<float> out) { Widen(halves(values), out); };
+}
+
+Element::Element(const std::string& dtype) {
   if (dtype == "f32") {
     bytes_ = 4;
     type_ = MPI_FLOAT;
@@ -49,27 +59,9 @@ Element::Element(const std::string& dtype) {
       for (std::size_t i = 0; i < count; ++i) doubles(into)[i] += doubles(from)[i];
     };
   } else if (dtype == "f16") {
-    bytes_ = 2;
-    type_ = MPI_UINT16_T;
-    MPI_Op_create(add_in_mpi<add_half>, commutative, &sum_);
-    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
-      add_half(halves(into), halves(from), count);
-    };
-    narrow_ = [](std::span<const float> values, float divisor, std::byte* out) {
-      to_half(values, divisor, halves(out));
-    };
-    widen_ = [](const std::byte* values, std::span<float> out) { from_half(halves(values), out); };
+    set_half<add_half, to_half, from_half>();
   } else if (dtype == "bf16") {
-    bytes_ = 2;
-    type_ = MPI_UINT16_T;
-    MPI_Op_create(add_in_mpi<add_bfloat16>, commutative, &sum_);
-    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
-      add_bfloat16(halves(into), halves(from), count);
-    };
-    narrow_ = [](std::span<const float> values, float divisor, std::byte* out) {
-      to_bfloat16(values, divisor, halves(out));
-    };
-    widen_ = [](const std::byte* values, std::span<float> out) { from_bfloat16(halves(values), out); };
+    set_half<add_bfloat16, to_bfloat16, from_bfloat16>();
   } else {
     throw Error("‹allreduce-dtype› " + dtype, "unknown type", "", Status::usage);
   }

@@ -36,6 +36,9 @@ class Element {
   void widen(const std::byte* values, std::span<float> out) const { widen_(values, out); }
 
  private:
+  template <auto Add, auto Narrow, auto Widen>
+  void set_half();  // a type of 16 bits with these functions of core/cast.h
+
   std::size_t bytes_ = 0;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   MPI_Op sum_ = MPI_OP_NULL;

@@ -1,8 +1,6 @@
 #include "trainer/comm/host_reduction.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 #include "trainer/core/error.h"
 
@@ -91,20 +89,6 @@ void HostReduction::reduce(Slice slice, std::byte* data, float divisor) {
     std::byte* part = data + (slice.first + done) * element_->bytes();
     allreduce_->reduce({*element_, part, std::min(slice.count - done, host_reduction::longest_call), divisor});
   }
-}
-
-std::shared_ptr<float> HostReduction::gradient_memory(std::size_t values) const {
-  constexpr std::size_t line = 64;
-  const std::size_t bytes = (values * sizeof(float) + line - 1) / line * line;
-  void* memory = std::aligned_alloc(line, std::max(bytes, line));
-  if (memory == nullptr) throw std::bad_alloc();
-  std::shared_ptr<float> owner(static_cast<float*>(memory), [](float* numbers) { std::free(numbers); });
-  std::fill_n(owner.get(), values, 0.0f);
-  return owner;
-}
-
-void HostReduction::copy(std::span<const float> from, std::span<float> to) const {
-  std::ranges::copy(from, to.begin());
 }
 
 }  // namespace paceline::train

@@ -7,11 +7,12 @@
 #include "trainer/comm/allreduce.h"
 #include "trainer/comm/gradient_reduction.h"
 #include "trainer/comm/ranks.h"
+#include "trainer/nn/memory.h"
 
 namespace paceline::train {
 
 // A failed MPI call ends the job: MPI's default handler prints the reason and the rank.
-class HostReduction : public GradientReduction {
+class HostReduction : public GradientReduction, public GradientMemory, public ShardedReduction {
  public:
   // ordered: the ranks in the order in which the algorithm numbers them; null: in the job's order.
   HostReduction(std::shared_ptr<const Ranks> ranks, std::unique_ptr<Element> element,
@@ -21,13 +22,19 @@ class HostReduction : public GradientReduction {
   void allreduce_mean(std::span<float> values) override;
   void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override;
   void reduce_sum(std::span<float> values, int root) override;
-  bool shards() const override { return allreduce_->has_halves(); }
+  std::size_t payload_bytes(std::size_t values) const override { return values * element_->bytes(); }
+
+  ShardedReduction* sharded() override { return allreduce_->has_halves() ? this : nullptr; }
   Slice own_shard(std::size_t values) const override { return allreduce_->own_slice(values); }
   void reduce_scatter_mean(std::span<float> values) override;
   void all_gather(std::span<float> values) override;
-  std::size_t payload_bytes(std::size_t values) const override { return values * element_->bytes(); }
-  std::shared_ptr<float> gradient_memory(std::size_t values) const override;
-  void copy(std::span<const float> from, std::span<float> to) const override;
+
+  const GradientMemory& memory() const override { return *this; }
+  std::shared_ptr<float> allocate(std::size_t values) const override { return host_memory().allocate(values); }
+  bool required() const override { return false; }
+  void copy(std::span<const float> from, std::span<float> to) const override { host_memory().copy(from, to); }
+
+  DeviceTransfers* device() override { return nullptr; }
 
  private:
   // parts: lengths that are reduced one after the other; they add up to the number of values.

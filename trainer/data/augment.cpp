@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trainer/data/random.h"
+#include "trainer/core/random.h"
 #include "trainer/data/resample.h"
 
 namespace paceline::train {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/data/random.h"
+#include "trainer/core/random.h"
 
 namespace paceline::train {
 namespace {

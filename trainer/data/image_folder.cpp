@@ -36,18 +36,7 @@ bool is_named_as_picture(const fs::path& file) {
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISSOCK(mode)) return "a socket";
   return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
-}
-
-// Refuses entries that must not be opened: opening a FIFO waits for its writer, and opening a device may have any
-// effect. The type of an entry costs no system call if the directory stores it.
-void refuse_special_file(const fs::directory_entry& entry) {
-  std::error_code code;
-  struct stat status {};
-  if (entry.is_regular_file(code) || stat(entry.path().c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
-  throw Error(entry.path().string(), fmt::format("is {}, not a picture", kind_of(status.st_mode)),
-              "remove it, or give ‹on-bad-image› skip");
 }
 
 // Calls visit(entry) for each entry whose name does not begin with a dot.
@@ -78,8 +67,7 @@ std::vector<std::string> classes_in(const fs::path& part, IgnoredFiles& ignored)
 // The pictures of a class and of its subfolders, as paths from the folder of the class, in the order of their bytes.
 class ClassWalk {
  public:
-  ClassWalk(fs::path folder, bool refuse_special, IgnoredFiles& ignored)
-      : folder_(std::move(folder)), refuse_special_(refuse_special), ignored_(ignored) {}
+  ClassWalk(fs::path folder, IgnoredFiles& ignored) : folder_(std::move(folder)), ignored_(ignored) {}
 
   std::vector<std::string> pictures() {
     walk(folder_, "");
@@ -101,21 +89,19 @@ class ClassWalk {
       const bool picture = is_named_as_picture(entry.path());
       if (!picture && entry.is_directory(code)) return walk(entry.path(), prefix + name + '/');
       if (!picture) return ignored_.add(entry.path(), "its name does not end in .jpg, .jpeg, .png or .webp");
-      if (refuse_special_) refuse_special_file(entry);
       names_.push_back(prefix + name);
     });
     open_.pop_back();
   }
 
   fs::path folder_;
-  bool refuse_special_;
   IgnoredFiles& ignored_;
   std::vector<std::pair<dev_t, ino_t>> open_;  // the folders around the current one
   std::vector<std::string> names_;
 };
 
-void add_part(const fs::path& folder, const std::vector<std::string>& classes, bool refuse_special,
-              std::string& listing, IgnoredFiles& ignored) {
+void add_part(const fs::path& folder, const std::vector<std::string>& classes, std::string& listing,
+              IgnoredFiles& ignored) {
   const auto add = [&](EntryKind kind, const std::string& text) {
     listing += kind;
     listing += text;
@@ -124,7 +110,7 @@ void add_part(const fs::path& folder, const std::vector<std::string>& classes, b
   add(part_entry, folder.filename().string());
   for (const std::string& name : classes) {
     add(class_entry, name);
-    const std::vector<std::string> files = ClassWalk(folder / name, refuse_special, ignored).pictures();
+    const std::vector<std::string> files = ClassWalk(folder / name, ignored).pictures();
     if (files.empty()) {
       throw Error((folder / name).string(), "a class without pictures (*.jpg, *.png, *.webp)",
                   "add some, or remove the folder");
@@ -148,15 +134,9 @@ void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
   };
   const auto fail = [&] { refuse(std::strerror(errno)); };
   struct stat status {};
-  const auto check = [&] {
-    if (!S_ISREG(status.st_mode)) refuse(fmt::format("it is {}", kind_of(status.st_mode)).c_str());
-  };
-  if (stat(file.c_str(), &status) != 0) fail();
-  check();
-  // The file may have been replaced since.
-  const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // waits for no FIFO's writer
   if (descriptor.number < 0 || fstat(descriptor.number, &status) != 0) fail();
-  check();
+  if (!S_ISREG(status.st_mode)) refuse(fmt::format("it is {}", kind_of(status.st_mode)).c_str());
   if (status.st_size > most) refuse("it has more than 1 GiB");
   std::size_t done = bytes.size();
   bytes.resize(done + static_cast<std::size_t>(status.st_size));
@@ -187,7 +167,7 @@ std::string IgnoredFiles::line() const {
   return fmt::format("{} files of the data set are ignored, among them {}", count, first);
 }
 
-std::string list_image_folder(const fs::path& directory, bool refuse_special, IgnoredFiles* ignored_files) {
+std::string list_image_folder(const fs::path& directory, IgnoredFiles* ignored_files) {
   IgnoredFiles none;
   IgnoredFiles& ignored = ignored_files != nullptr ? *ignored_files : none;
   const fs::path train = directory / "train";
@@ -211,8 +191,8 @@ std::string list_image_folder(const fs::path& directory, bool refuse_special, Ig
     }
   }
   std::string listing;
-  add_part(train, classes, refuse_special, listing, ignored);
-  add_part(test, tested, refuse_special, listing, ignored);
+  add_part(train, classes, listing, ignored);
+  add_part(test, tested, listing, ignored);
   return listing;
 }
 

@@ -27,10 +27,8 @@ struct IgnoredFiles {
 // Classes and files are numbered in the order of their names' bytes, independent of the file system's order. No picture
 // is opened. `ignored` gets the files that are left out.
 // Throws Error if a folder is unreadable, if there are fewer than two classes, for a class without pictures, and for a
-// class of val that train does not have. refuse_special: throws Error for a FIFO, a socket, a device or a folder that
-// is named like a picture; otherwise reading it fails later.
-std::string list_image_folder(const std::filesystem::path& directory, bool refuse_special = true,
-                              IgnoredFiles* ignored = nullptr);
+// class of val that train does not have.
+std::string list_image_folder(const std::filesystem::path& directory, IgnoredFiles* ignored = nullptr);
 
 // The contents of several files in one buffer.
 struct FileContents {

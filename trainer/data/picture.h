@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <stdexcept>
 
 namespace paceline::train {
@@ -44,9 +42,5 @@ class PictureReader {
   // Checks the rest of the picture, so that the window does not decide whether a file is good.
   virtual void finish() = 0;
 };
-
-// Recognises the kind by the first bytes, as torchvision's loader does, and reads the header. The bytes must outlive
-// the picture. PNG and WebP files are decoded whole, here. Transparency is ignored, as in Pillow's convert("RGB").
-std::unique_ptr<PictureReader> open_picture(std::span<const std::uint8_t> bytes);
 
 }  // namespace paceline::train

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "trainer/core/vectorize.h"
+#include "trainer/data/jpeg.h"
 #include "trainer/data/resample.h"
+#include "trainer/data/whole_picture.h"
 
 namespace paceline::train {
 namespace {
@@ -62,6 +64,12 @@ void write_row(const float* row, std::span<const Tap> columns, const Normalizati
 }
 
 }  // namespace
+
+std::unique_ptr<PictureReader> open_picture(std::span<const std::uint8_t> bytes) {
+  if (is_png(bytes)) return open_png(bytes);
+  if (is_webp(bytes)) return open_webp(bytes);
+  return std::make_unique<JpegReader>(bytes);
+}
 
 void prepare_picture(PictureReader& picture, const Crop& crop, std::int64_t image_size,
                      const Normalization& normalization, std::span<float> out) {

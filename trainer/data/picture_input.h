@@ -1,7 +1,8 @@
-// Makes the network's input from the bytes of a picture file.
+// Opens a picture file and makes the network's input from it.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -10,6 +11,10 @@
 #include "trainer/data/picture.h"
 
 namespace paceline::train {
+
+// Recognises the kind by the first bytes, as torchvision's loader does, and reads the header. The bytes must outlive
+// the picture. PNG and WebP files are decoded whole, here. Transparency is ignored, as in Pillow's convert("RGB").
+std::unique_ptr<PictureReader> open_picture(std::span<const std::uint8_t> bytes);
 
 // Writes the crop of a picture, whose header has been read, as image_size × image_size pixels in normalised channel
 // planes. It decodes only the crop's columns and rows, at the smallest scale that has enough pixels, and interpolates

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "trainer/core/error.h"
+#include "trainer/core/random.h"
 #include "trainer/core/whole_file.h"
 #include "trainer/data/cifar.h"
 #include "trainer/data/jpeg.h"
-#include "trainer/data/random.h"
 #include "trainer/data/sharding.h"
 
 namespace paceline::train {

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "trainer/data/random.h"
+#include "trainer/core/random.h"
 
 namespace paceline::train {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/data/random.h"
+#include "trainer/core/random.h"
 
 namespace paceline::train {
 namespace {

@@ -4,6 +4,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "trainer/core/random.h"
+
 namespace paceline::train {
 namespace {
 
@@ -12,15 +14,6 @@ std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325u;
   for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return value;
-}
-
-// Value i of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which passes BigCrush. Each value is a function of its
-// index, so threads can share a tensor.
-std::uint64_t split_mix(std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
 }
 
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -106,16 +105,5 @@ struct OptimizerOptions {
 // Clipping by the global norm, as PyTorch's clip_grad_norm_: the number by which a gradient with this Σ g² is divided
 // so that its norm is at most `most`; 1 if it is not larger. Pascanu et al., arXiv 1211.5063, algorithm 1.
 double clip_divisor(double squares, double most);
-
-std::vector<std::string> optimizer_names();
-
-// Throws std::invalid_argument for an unknown name.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
-                                          std::size_t elements);
-
-// An optimizer for a part of the flat buffers. Not lars, whose rates need whole parameters: std::invalid_argument.
-std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& options,
-                                                const std::vector<Parameter>& parameters, std::size_t elements,
-                                                Slice shard);
 
 }  // namespace paceline::train

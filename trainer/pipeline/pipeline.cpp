@@ -5,7 +5,7 @@
 
 #include "trainer/backend/cpu/cpu_model.h"
 #include "trainer/backend/cpu/kernels.h"
-#include "trainer/data/random.h"
+#include "trainer/core/random.h"
 
 namespace paceline::train {
 

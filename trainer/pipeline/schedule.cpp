@@ -29,8 +29,4 @@ std::size_t most_in_flight(const std::vector<StageStep>& schedule) {
   return most;
 }
 
-double ideal_bubble(std::size_t stages, std::size_t microbatches) {
-  return static_cast<double>(stages - 1) / static_cast<double>(microbatches + stages - 1);
-}
-
 }  // namespace paceline::train

@@ -26,7 +26,4 @@ std::vector<StageStep> stage_schedule(const std::string& name, std::size_t stage
 // The largest number of microbatches whose forward pass has begun and whose backward pass has not ended.
 std::size_t most_in_flight(const std::vector<StageStep>& schedule);
 
-// The share of an iteration that each of K equal stages waits with M microbatches: (K − 1) ÷ (M + K − 1).
-double ideal_bubble(std::size_t stages, std::size_t microbatches);
-
 }  // namespace paceline::train

@@ -18,8 +18,8 @@
 #include "trainer/comm/ring_order.h"
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
+#include "trainer/guard/rank_check.h"
 #include "trainer/run/gpu_part.h"
-#include "trainer/run/rank_check.h"
 
 namespace paceline::train {
 namespace {
@@ -46,9 +46,9 @@ std::uint64_t count_wrong(Contender& contender, std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i)
     values[i] = share(i, communicator.collectives->rank(), ranks) * static_cast<float>(ranks);
-  communicator.reduction->copy(values, {contender.memory.get(), count});
+  communicator.reduction->memory().copy(values, {contender.memory.get(), count});
   communicator.reduction->allreduce_mean({contender.memory.get(), count});
-  communicator.reduction->copy({contender.memory.get(), count}, values);
+  communicator.reduction->memory().copy({contender.memory.get(), count}, values);
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i) {
     float expected = 0;
@@ -144,7 +144,7 @@ void measure(std::vector<Contender>& contenders, std::size_t count, int iteratio
   for (Contender& contender : contenders) {
     contender.seconds.clear();
     contender.memory.reset();
-    contender.memory = contender.communicator.reduction->gradient_memory(count);
+    contender.memory = contender.communicator.reduction->memory().allocate(count);
     contender.wrong = report_wrong(contender, count_wrong(contender, count));
   }
   for (int iteration = 0; iteration < iterations; ++iteration) {

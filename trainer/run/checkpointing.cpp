@@ -5,22 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <filesystem>
 #include <utility>
 
-#include "trainer/run/agreement.h"
-#include "trainer/run/finite.h"
-#include "trainer/run/sharded_state.h"
-#include "trainer/run/staged_run.h"
+#include "trainer/checkpoint/sharded_state.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/finite.h"
+#include "trainer/run/staged_job.h"
 
 namespace paceline::train {
 namespace checkpointing {
 namespace {
-
-bool exists(const std::string& file) {
-  std::error_code code;
-  return !file.empty() && std::filesystem::exists(file, code);
-}
 
 Position position_at(const Job& job, std::uint64_t iteration) {
   const auto [epoch, within, plan] = job.plan.at(iteration);
@@ -86,7 +80,7 @@ void share_model(Job& job) {
 
 void read_state(Job& job) {
   if (!job.options.resume || job.ranks.rank() != 0) return;
-  if (!checkpointing::exists(job.options.checkpoint)) {
+  if (!job.has_checkpoint()) {
     if (!job.options.evaluate_only || !job.options.import_weights.empty()) return;
     throw Error(job.options.checkpoint, "there is no such file to evaluate", "name the ‹checkpoint› of a run");
   }
@@ -138,7 +132,7 @@ void check_state(Job& job, std::uint64_t iteration) {
   agree(job.ranks,
         fmt::format("{} holds a value that is no longer a finite number after iteration {}, at learning rate {:.3g}: "
                     "lower ‹lr› or add ‹warmup-epochs›{}",
-                    part, iteration, job.rate_at(iteration), kept_checkpoint(job)));
+                    part, iteration, job.rate_at(iteration), job.kept_checkpoint()));
 }
 
 void save_state(Job& job, std::uint64_t done) {
@@ -171,11 +165,6 @@ void save_state(Job& job, std::uint64_t done) {
   write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), model,
                    whole ? *whole : *job.optimizer, state, job.options.keep);
   job.activity.saving = false;
-}
-
-std::string kept_checkpoint(const Job& job) {
-  if (!checkpointing::exists(job.options.checkpoint)) return {};
-  return fmt::format("; {} is still the checkpoint before", job.options.checkpoint);
 }
 
 }  // namespace paceline::train

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "trainer/run/job.h"
 
@@ -20,8 +19,5 @@ void check_state(Job& job, std::uint64_t iteration);
 
 // Writes the checkpoint of a run that has done `done` iterations; check_state() comes first. A collective call.
 void save_state(Job& job, std::uint64_t done);
-
-// "; FILE is still the checkpoint before" for messages of a run that fails; empty if there is no checkpoint.
-std::string kept_checkpoint(const Job& job);
 
 }  // namespace paceline::train

@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "trainer/data/sharding.h"
-#include "trainer/run/agreement.h"
-#include "trainer/run/checkpointing.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/run/job.h"
 #include "trainer/updaters/gradient_pass.h"
 
 namespace paceline::train {
@@ -64,7 +64,7 @@ Score evaluate(Job& job, std::uint64_t iteration) {
     throw AgreedError(
         fmt::format("the loss of the test images is no longer a finite number after iteration {}, at learning rate "
                     "{:.3g}: lower ‹lr› or add ‹warmup-epochs›{}",
-                    iteration, job.rate_at(iteration), kept_checkpoint(job)),
+                    iteration, job.rate_at(iteration), job.kept_checkpoint()),
         Status::failed, 0);
   }
   mark_accuracy(static_cast<double>(score.correct) / static_cast<double>(score.samples));

@@ -37,6 +37,12 @@ struct GpuPart {
 // program was built without it or a library that it needs is not found.
 const GpuPart& gpu_part();
 
+// The choice between CPU and GPU. wish: cpu, cuda, or auto, which means cuda if every rank can have a GPU, else cpu.
+// Makes this rank's GPU current and returns the GPU part of the program; returns null if the CPU computes. Throws Error
+// (usage) on all ranks if a requested GPU is not available, or if two ranks would have the same one without `share`. A
+// collective call over all ranks of the job.
+const GpuPart* open_gpu(const std::string& wish, bool share);
+
 // The entry point of the library, defined there alone.
 extern "C" const GpuPart* paceline_gpu_part();
 

@@ -1,9 +1,10 @@
 #include "trainer/run/job.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 namespace paceline::train {
@@ -61,6 +62,15 @@ double Job::rate_at(std::uint64_t iteration) const {
 
 double Job::seconds_since_start() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - surroundings.start).count();
+}
+
+bool Job::has_checkpoint() const {
+  std::error_code code;
+  return !options.checkpoint.empty() && std::filesystem::exists(options.checkpoint, code);
+}
+
+std::string Job::kept_checkpoint() const {
+  return has_checkpoint() ? fmt::format("; {} is still the checkpoint before", options.checkpoint) : "";
 }
 
 }  // namespace paceline::train

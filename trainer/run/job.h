@@ -9,23 +9,23 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/checkpoint_times.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/data/bad_images.h"
 #include "trainer/data/loader.h"
 #include "trainer/data/run_plan.h"
+#include "trainer/guard/activity.h"
+#include "trainer/guard/watched_communicator.h"
 #include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/schedule.h"
-#include "trainer/run/activity.h"
-#include "trainer/run/checkpoint.h"
-#include "trainer/run/checkpoint_times.h"
+#include "trainer/reporting/journal.h"
+#include "trainer/reporting/layer_ranges.h"
 #include "trainer/run/faults.h"
 #include "trainer/run/gpu_part.h"
-#include "trainer/run/journal.h"
-#include "trainer/run/layer_ranges.h"
 #include "trainer/run/run_data.h"
 #include "trainer/run/staged_run.h"
 #include "trainer/run/train_options.h"
-#include "trainer/run/watched_communicator.h"
 #include "trainer/updaters/updater.h"
 
 namespace paceline::train {
@@ -87,6 +87,9 @@ struct Job {
   const ImageSource& test_images() const;
   double rate_at(std::uint64_t iteration) const;
   double seconds_since_start() const;  // of the program
+  bool has_checkpoint() const;         // whether the file exists
+  // "; FILE is still the checkpoint before" for messages of a run that fails; empty if there is no checkpoint.
+  std::string kept_checkpoint() const;
 };
 
 }  // namespace paceline::train

@@ -7,13 +7,14 @@
 #include <cmath>
 #include <set>
 
+#include "trainer/checkpoint/weights.h"
 #include "trainer/core/whole_file.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/interrupt.h"
+#include "trainer/guard/watchdog.h"
 #include "trainer/run/checkpointing.h"
 #include "trainer/run/evaluation.h"
-#include "trainer/run/interrupt.h"
-#include "trainer/run/watchdog.h"
-#include "trainer/run/weights.h"
+#include "trainer/run/staged_job.h"
 
 namespace paceline::train {
 namespace loop {
@@ -127,7 +128,7 @@ class Loop {
   // The first rank whose own loss is not finite reports its layer.
   [[noreturn]] void stop_for_nonfinite_loss(std::uint64_t iteration) {
     const std::string& layer = job_.updater->nonfinite_layer();
-    const std::string what = nonfinite_loss(iteration, job_.rate_at(iteration), layer) + kept_checkpoint(job_);
+    const std::string what = nonfinite_loss(iteration, job_.rate_at(iteration), layer) + job_.kept_checkpoint();
     agree(job_.ranks, layer.empty() ? "" : what);
     throw AgreedError(what, Status::failed, 0);
   }

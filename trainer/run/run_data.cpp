@@ -13,8 +13,8 @@
 #include "trainer/data/image_folder.h"
 #include "trainer/data/memory_source.h"
 #include "trainer/data/synthetic.h"
-#include "trainer/run/agreement.h"
-#include "trainer/run/rank_check.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/rank_check.h"
 
 namespace paceline::train {
 namespace {
@@ -173,7 +173,7 @@ RunData open_data(const TrainOptions& options, Collectives& collectives) {
     if (collectives.rank() != 0) return;
     require_directory(options.data);  // first, because nothing else is true of a misspelt name
     if (is_image_folder(options.data)) {
-      listing = list_image_folder(options.data, options.on_bad_image == "stop", &ignored);
+      listing = list_image_folder(options.data, &ignored);
     }
   });
   share(collectives, listing);

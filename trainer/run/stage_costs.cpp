@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "trainer/backend/cpu/cpu_model.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
 
 namespace paceline::train {
 namespace stage_costs {

@@ -10,14 +10,16 @@
 #include <utility>
 
 #include "trainer/backend/cuda/plan_cache.h"
+#include "trainer/checkpoint/weights.h"
 #include "trainer/comm/waiting.h"
 #include "trainer/core/whole_file.h"
-#include "trainer/run/agreement.h"
+#include "trainer/guard/agreement.h"
+#include "trainer/guard/interrupt.h"
+#include "trainer/guard/rank_check.h"
+#include "trainer/optim/make_optimizer.h"
+#include "trainer/pipeline/pipelined_updater.h"
 #include "trainer/run/checkpointing.h"
-#include "trainer/run/interrupt.h"
-#include "trainer/run/rank_check.h"
-#include "trainer/run/weights.h"
-#include "trainer/updaters/pipelined.h"
+#include "trainer/run/staged_job.h"
 #include "trainer/updaters/threads.h"
 
 namespace paceline::train {
@@ -101,24 +103,6 @@ void plan(Job& job) {
   job.iterations = o.iterations > 0 ? o.iterations : job.plan.first_of(epochs);
 }
 
-// On rank 0, whose weights share_state() gives to all ranks: fills the model from the file of --import-weights. On
-// every rank: refuses a model that torchvision does not have.
-void take_weights(Job& job) {
-  const TrainOptions& o = job.options;
-  const char* const option = !o.import_weights.empty() ? "‹import-weights›" : "‹export-weights›";
-  if (o.import_weights.empty() && o.export_weights.empty()) return;
-  if (const std::string why = why_not_torchvisions(o, job.data.train->image_size()); !why.empty()) {
-    throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
-  }
-  if (!o.import_weights.empty() && job.ranks.rank() == 0) {
-    Model& model = job.staged ? *job.staged->whole_model : *job.model;
-    const std::string note =
-        import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
-    if (!note.empty() && o.evaluate_only) throw Error(note, "name the weights of this data set's classes", "");
-    if (!note.empty()) job.notes.push_back(note);
-  }
-}
-
 ModelOptions model_options(Job& job) {
   const TrainOptions& o = job.options;
   ModelOptions model;
@@ -143,15 +127,32 @@ ModelOptions model_options(Job& job) {
   return model;
 }
 
-// A parameter server takes its steps on the host, also if a GPU computes the gradients.
+// On rank 0, whose weights share_state() gives to all ranks: fills the model from the file of --import-weights. On
+// every rank: refuses a model that torchvision does not have.
+void take_weights(Job& job) {
+  const TrainOptions& o = job.options;
+  const char* const option = !o.import_weights.empty() ? "‹import-weights›" : "‹export-weights›";
+  if (o.import_weights.empty() && o.export_weights.empty()) return;
+  if (const std::string why = why_not_torchvisions(model_options(job)); !why.empty()) {
+    throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
+  }
+  if (!o.import_weights.empty() && job.ranks.rank() == 0) {
+    Model& model = job.staged ? *job.staged->whole_model : *job.model;
+    const std::string note =
+        import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
+    if (!note.empty() && o.evaluate_only) throw Error(note, "name the weights of this data set's classes", "");
+    if (!note.empty()) job.notes.push_back(note);
+  }
+}
+
 std::unique_ptr<Optimizer> optimizer_of(const Job& job) {
-  const bool on_gpu = job.surroundings.gpu != nullptr && job.options.updater != "parameter_server";
+  const UpdaterKind& updater = updater_kind(job.options.updater);
+  const bool on_gpu = job.surroundings.gpu != nullptr && !updater.steps_on_host;
   const OptimizerOptions& options = job.options.optimization.optimizer;
   const std::size_t elements = job.model->weights().size();
   const auto make = on_gpu ? job.surroundings.gpu->make_optimizer : make_optimizer;
-  if (job.options.updater != "sharded" || job.ranks.size() == 1)
-    return make(options, job.model->parameters(), elements);
-  const Slice shard = job.communicator.reduction->own_shard(elements);
+  if (!updater.shards_optimizer || job.ranks.size() == 1) return make(options, job.model->parameters(), elements);
+  const Slice shard = halves_of(job.communicator).own_shard(elements);
   const auto make_shard = on_gpu ? job.surroundings.gpu->make_shard_optimizer : make_shard_optimizer;
   return make_shard(options, job.model->parameters(), elements, shard);
 }
@@ -199,9 +200,9 @@ std::size_t memory_wanted(const Job& job) {
   const std::size_t images = batch + batch_size;                         // of training and of evaluation
   const bool bytes = job.model->takes_stored_images() && job.data.train->stored() != nullptr;
   std::size_t memory = (batches_ahead + 1) * images * job.data.train->values() * (bytes ? 1 : sizeof(float));
-  if (job.options.updater == "double_buffering") memory += gradient;
-  if (job.options.updater == "top_k" || job.options.updater == "power_sgd") memory += 2 * gradient;
-  if (job.options.updater == "parameter_server" && job.ranks.rank() == 0) memory += 2 * gradient;
+  const UpdaterKind& updater = updater_kind(job.options.updater);
+  memory += updater.copies * gradient;
+  if (job.ranks.rank() == 0) memory += updater.copies_on_main_rank * gradient;
   if (batch > batch_size) memory += gradient;
   return memory + (job.staged ? job.staged->pipeline->unfilled_bytes() : job.model->unfilled_bytes());
 }
@@ -241,11 +242,13 @@ nlohmann::json describe(const Job& job) {
   if (o.sharding != "exact") run["sharding"] = o.sharding;
   if (!o.reduction.ring_order.empty()) run["ring_order"] = o.reduction.ring_order;
   if (o.accumulate > 1) run["accumulate"] = o.accumulate;
-  if (o.bucket_mb) run["bucket_mb"] = *o.bucket_mb;
-  if (o.most_ahead) run["max_ahead"] = *o.most_ahead;
-  if (o.updater == "local_sgd") run["local_steps"] = o.local_steps;
-  if (o.updater == "top_k") run["top_k_share"] = o.top_k_share;
-  if (o.updater == "power_sgd") run["power_sgd_rank"] = o.power_sgd_rank;
+  for (const UpdaterOption& option : updater_kind(o.updater).options) {
+    const std::optional<double> value = value_of(o.updater_values, option);
+    if (!value) continue;
+    std::string key = option.key;
+    std::ranges::replace(key, '-', '_');
+    option.whole ? run[key] = static_cast<std::uint64_t>(*value) : run[key] = *value;
+  }
   if (job.staged) {
     run["pipeline_stages"] = o.pipeline.stages;
     run["microbatches"] = o.pipeline.microbatches;
@@ -287,8 +290,7 @@ void announce(const Job& job) {
     job.journal->line(fmt::format("rms-printed-slope: the share of SGD rises to 1.5 at epoch {:g} and falls back to 1",
                                   optimizer.rms_center + optimizer.rms_period / 2));
   }
-  std::error_code code;
-  if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !fs::exists(o.checkpoint, code)) {
+  if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !job.has_checkpoint()) {
     job.journal->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", o.checkpoint));
   }
   if (job.first_iteration > 0) {
@@ -345,13 +347,9 @@ void make_job_updater(Job& job) {
                 .rank = job.ranks.rank(),
                 .batch = static_cast<std::size_t>(o.batch_size),
                 .delay = job.faults.slow_rank.of(job.ranks.rank())};
-  if (o.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*o.bucket_mb * (1 << 20));
-  if (job.faults.tiny_buckets) parts.bucket_bytes = 1;
-  parts.most_ahead = o.most_ahead;
-  parts.local_steps = o.local_steps;
-  parts.top_k_share = o.top_k_share;
-  parts.power_sgd_rank = o.power_sgd_rank;
   parts.clip_norm = o.optimization.clip_gradient_norm;
+  parts.values = o.updater_values;
+  if (job.faults.tiny_buckets) parts.values["bucket-mb"] = 0x1p-20;  // one byte
   job.updater = job.staged ? make_pipelined_updater(parts, *job.staged->pipeline, job.replicas.size())
                            : make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);

@@ -14,6 +14,7 @@
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/rate_plan.h"
 #include "trainer/pipeline/grid.h"
+#include "trainer/updaters/kinds.h"
 
 namespace paceline::train {
 
@@ -78,12 +79,8 @@ struct TrainOptions {
   double target_accuracy = 0.9;
 
   std::string updater = "allreduce";
-  std::optional<double> bucket_mb;          // overlap: MiB; 25
-  std::optional<std::uint64_t> most_ahead;  // parameter_server: iterations; no limit
-  std::uint64_t local_steps = 8;            // local_sgd: steps between averages
-  double top_k_share = 0.01;                // top_k: of the gradient's values
-  std::int64_t power_sgd_rank = 4;          // power_sgd
-  std::int64_t accumulate = 1;              // passes of batch_size images in each iteration
+  UpdaterValues updater_values;  // of the updater's own options
+  std::int64_t accumulate = 1;   // passes of batch_size images in each iteration
   PipelineOptions pipeline;
   std::vector<std::string> faults;  // as parse_faults takes them
 

@@ -16,7 +16,7 @@ class DoubleBufferingUpdater : public Updater {
  public:
   explicit DoubleBufferingUpdater(const UpdaterParts& parts)
       : Updater(parts),
-        memory_(parts.communicator.reduction->gradient_memory(model_.gradients().size())),
+        memory_(parts.communicator.reduction->memory().allocate(model_.gradients().size())),
         other_(memory_.get(), model_.gradients().size()),
         sender_(parts.communicator) {}
 
@@ -47,12 +47,12 @@ class DoubleBufferingUpdater : public Updater {
   std::span<const float> pending() override {
     if (!averaged_) return {};
     pending_.resize(other_.size());
-    reduction_.copy(other_, pending_);
+    reduction_.memory().copy(other_, pending_);
     return pending_;
   }
 
   void restore_pending(std::span<const float> average) override {
-    reduction_.copy(average, other_);
+    reduction_.memory().copy(average, other_);
     averaged_ = true;
   }
 
@@ -67,8 +67,12 @@ class DoubleBufferingUpdater : public Updater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_double_buffering_updater(const UpdaterParts& parts) {
-  return std::make_unique<DoubleBufferingUpdater>(parts);
-}
+const UpdaterKind double_buffering_updater{
+    .name = "double_buffering",
+    .summary = "the gradient is averaged during the next iteration and used in its step: one step stale",
+    .make = make_of<DoubleBufferingUpdater>,
+    .allreduces = true,
+    .threaded = true,
+    .copies = 1};
 
 }  // namespace paceline::train

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "trainer/core/random.h"
 #include "trainer/core/ranges.h"
-#include "trainer/data/random.h"
 
 namespace paceline::train {
 

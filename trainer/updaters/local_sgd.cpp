@@ -11,9 +11,17 @@
 namespace paceline::train {
 namespace {
 
+constexpr UpdaterOption local_steps{.key = "local-steps",
+                                    .help = "steps of each rank between two averages of the weights",
+                                    .whole = true,
+                                    .least = 1,
+                                    .most = 0x1p40,
+                                    .standard = 8};
+
 class LocalSgdUpdater : public Updater {
  public:
-  explicit LocalSgdUpdater(const UpdaterParts& parts) : Updater(parts), local_steps_(parts.local_steps) {}
+  explicit LocalSgdUpdater(const UpdaterParts& parts)
+      : Updater(parts), local_steps_(static_cast<std::uint64_t>(*parts.value(local_steps))) {}
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     StepResult result;
@@ -61,8 +69,13 @@ class LocalSgdUpdater : public Updater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_local_sgd_updater(const UpdaterParts& parts) {
-  return std::make_unique<LocalSgdUpdater>(parts);
-}
+const UpdaterKind local_sgd_updater{
+    .name = "local_sgd",
+    .summary = "each rank takes its own steps, and the weights are averaged every --local-steps",
+    .make = make_of<LocalSgdUpdater>,
+    .options = {&local_steps, 1},
+    .allreduces = true,
+    .only_f32 = "averages weights, which {} would round",
+    .on_gpus = false};
 
 }  // namespace paceline::train

@@ -41,8 +41,9 @@ class MainRankUpdater : public Updater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_main_rank_updater(const UpdaterParts& parts) {
-  return std::make_unique<MainRankUpdater>(parts);
-}
+const UpdaterKind main_rank_updater{.name = "main_rank",
+                                    .summary = "rank 0 sums the gradients, updates the weights and broadcasts them",
+                                    .make = make_of<MainRankUpdater>,
+                                    .lockstep = true};
 
 }  // namespace paceline::train

@@ -19,12 +19,19 @@
 namespace paceline::train {
 namespace {
 
+constexpr double mib = 1 << 20;
+constexpr std::size_t first_bucket_bytes = std::size_t{1} << 20;  // of the first bucket, which should leave early
+
+constexpr UpdaterOption bucket_mb{.key = "bucket-mb",
+                                  .help = "size of a bucket in MiB; default: 25, the first bucket at most 1",
+                                  .least = 1e-6,
+                                  .most = 1e6};
+
 class OverlapUpdater : public Updater {
  public:
   explicit OverlapUpdater(const UpdaterParts& parts)
       : Updater(parts),
-        first_bytes_(parts.first_bucket_bytes),
-        bytes_(parts.bucket_bytes),
+        bytes_(static_cast<std::size_t>(parts.value(bucket_mb).value_or(25) * mib)),
         sender_(parts.communicator) {}
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
@@ -69,7 +76,7 @@ class OverlapUpdater : public Updater {
   // first iteration's own gradients are sent after backward.
   void plan() {
     collectives_.broadcast(std::span<std::uint64_t>(order_), 0);
-    plan_ = plan_buckets(model_, order_, first_bytes_, bytes_, reduction_.payload_bytes(1));
+    plan_ = plan_buckets(model_, order_, first_bucket_bytes, bytes_, reduction_.payload_bytes(1));
     for (std::size_t k = 0; k < plan_->buckets.size(); ++k) names_.emplace_back("bucket " + std::to_string(k));
     begin_sending();
     for (const std::uint64_t parameter : order_) arrived(parameter);
@@ -83,7 +90,7 @@ class OverlapUpdater : public Updater {
 
   void send(std::size_t k) { sender_.send(model_.gradients(), plan_->buckets[k].slices, names_[k]); }
 
-  const std::size_t first_bytes_, bytes_;
+  const std::size_t bytes_;
   std::vector<std::uint64_t> order_;  // of arrival
   std::optional<BucketPlan> plan_;
   std::vector<RangeName> names_;
@@ -94,8 +101,12 @@ class OverlapUpdater : public Updater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_overlap_updater(const UpdaterParts& parts) {
-  return std::make_unique<OverlapUpdater>(parts);
-}
+const UpdaterKind overlap_updater{
+    .name = "overlap",
+    .summary = "the gradient is averaged in buckets, each sent while backward computes the next ones",
+    .make = make_of<OverlapUpdater>,
+    .options = {&bucket_mb, 1},
+    .allreduces = true,
+    .threaded = true};
 
 }  // namespace paceline::train

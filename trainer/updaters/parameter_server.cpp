@@ -22,6 +22,12 @@
 namespace paceline::train {
 namespace {
 
+constexpr UpdaterOption max_ahead{.key = "max-ahead",
+                                  .help = "iterations that a rank may be ahead of the slowest; default: no limit",
+                                  .whole = true,
+                                  .least = 0,
+                                  .most = 0x1p40};
+
 // The header of a gradient's message and of the answer, which carries the weights.
 struct Note {
   std::uint64_t version = 0;    // of the gradient's weights; in an answer, of the weights that follow
@@ -36,11 +42,11 @@ std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::s
 // The server on rank 0.
 class Server {
  public:
-  Server(Collectives& collectives, Optimizer& optimizer, Model& model, std::optional<std::uint64_t> most_ahead)
+  Server(Collectives& collectives, Optimizer& optimizer, Model& model, std::optional<double> most_ahead)
       : collectives_(collectives),
         optimizer_(optimizer),
         memory_(model.memory()),
-        most_ahead_(most_ahead),
+        most_ahead_(most_ahead ? std::optional(static_cast<std::uint64_t>(*most_ahead)) : std::nullopt),
         weights_(model.weights().size()),
         gradient_(collectives.size() > 1 ? weights_.size() : 0),
         clocks_(static_cast<std::size_t>(collectives.size())) {
@@ -183,7 +189,7 @@ class ParameterServerUpdater : public Updater {
  public:
   explicit ParameterServerUpdater(const UpdaterParts& parts) : Updater(parts) {
     if (collectives_.rank() != 0) return;
-    server_ = std::make_unique<Server>(collectives_, optimizer_, model_, parts.most_ahead);
+    server_ = std::make_unique<Server>(collectives_, optimizer_, model_, parts.value(max_ahead));
   }
 
   bool asynchronous() const override { return true; }
@@ -242,8 +248,16 @@ class ParameterServerUpdater : public Updater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_parameter_server_updater(const UpdaterParts& parts) {
-  return std::make_unique<ParameterServerUpdater>(parts);
-}
+const UpdaterKind parameter_server_updater{
+    .name = "parameter_server",
+    .summary = "asynchronous: each rank sends its gradient to rank 0 and gets the newest weights",
+    .make = make_of<ParameterServerUpdater>,
+    .options = {&max_ahead, 1},
+    .threaded = true,
+    .varies = "applies gradients in the order of their arrival, which differs each time",
+    .only_f32 = "sends no gradients in {}",
+    .steps_on_host = true,
+    .clips = false,
+    .copies_on_main_rank = 2};
 
 }  // namespace paceline::train

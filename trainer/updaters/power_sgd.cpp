@@ -11,6 +11,13 @@
 namespace paceline::train {
 namespace {
 
+constexpr UpdaterOption power_sgd_rank{.key = "power-sgd-rank",
+                                       .help = "rank of the matrices, at most a layer's number of rows or columns",
+                                       .whole = true,
+                                       .least = 1,
+                                       .most = 1 << 16,
+                                       .standard = 4};
+
 class PowerSgdUpdater : public CompressedUpdater {
  public:
   explicit PowerSgdUpdater(const UpdaterParts& parts) : CompressedUpdater(parts), seed_(parts.pass.seed) {
@@ -25,7 +32,7 @@ class PowerSgdUpdater : public CompressedUpdater {
         continue;
       }
       const std::size_t columns = values / rows;
-      const std::size_t rank = std::min({static_cast<std::size_t>(parts.power_sgd_rank), rows, columns});
+      const std::size_t rank = std::min({static_cast<std::size_t>(*parts.value(power_sgd_rank)), rows, columns});
       matrices_.push_back({i, {rows, columns, rank}, first_message_, second_message_, std::vector<float>(values)});
       first_message_ += rows * rank;
       second_message_ += columns * rank;
@@ -129,8 +136,14 @@ class PowerSgdUpdater : public CompressedUpdater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_power_sgd_updater(const UpdaterParts& parts) {
-  return std::make_unique<PowerSgdUpdater>(parts);
-}
+const UpdaterKind power_sgd_updater{
+    .name = "power_sgd",
+    .summary = "the gradients of layers are averaged as matrices of low rank, with error feedback",
+    .make = make_of<PowerSgdUpdater>,
+    .options = {&power_sgd_rank, 1},
+    .allreduces = true,
+    .only_f32 = "compresses gradients by itself",
+    .on_gpus = false,
+    .copies = 2};
 
 }  // namespace paceline::train

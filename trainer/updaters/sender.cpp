@@ -8,7 +8,7 @@ void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const Ran
   std::size_t values = 0;
   for (const Slice& part : parts) values += part.count;
   const std::size_t bytes = reduction_.payload_bytes(values);
-  const std::shared_ptr<Transfer> transfer = reduction_.begin_mean(gradient, parts);
+  const std::shared_ptr<Transfer> transfer = device_ != nullptr ? device_->begin_mean(gradient, parts) : nullptr;
   if (transfer) {
     if (!arrivals_) arrivals_.emplace("gradients");
     arrivals_->submit([this, transfer, bytes] {
@@ -20,7 +20,7 @@ void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const Ran
   }
   background_.submit([this, transfer, gradient, parts = std::move(parts), &name, bytes] {
     if (transfer) transfer->wait_until_ready();
-    if (!reduction_.queues()) {
+    if (!queues_) {
       const Range range(Category::wait);
       collectives_.wait_for_all();
     }
@@ -31,9 +31,9 @@ void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const Ran
 }
 
 void Sender::wait() {
-  if (!reduction_.queues()) return settle();
+  if (!queues_) return settle();
   background_.check();
-  reduction_.join();
+  device_->join();
 }
 
 void Sender::settle() {

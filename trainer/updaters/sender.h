@@ -20,7 +20,10 @@ namespace paceline::train {
 class Sender {
  public:
   explicit Sender(const Communicator& communicator)
-      : collectives_(*communicator.collectives), reduction_(*communicator.reduction) {}
+      : collectives_(*communicator.collectives),
+        reduction_(*communicator.reduction),
+        device_(reduction_.device()),
+        queues_(reduction_.queues()) {}
 
   // Begins the mean of these parts. The profile shows the mark `bucket ready`, the range `wait` for the other ranks
   // (not with NCCL, which waits on the GPU) and the range `name`, each with the bytes on the wire. `name` must outlive
@@ -28,7 +31,7 @@ class Sender {
   void send(std::span<float> gradient, std::vector<Slice> parts, const RangeName& name);
 
   // Returns when the means have replaced the gradients, or when the model's stream will wait for them
-  // (GradientReduction::join). Throws the first error of any of them so far.
+  // (DeviceTransfers::join). Throws the first error of any of them so far.
   void wait();
 
   // Returns when no transfer is running, with any communicator.
@@ -37,6 +40,8 @@ class Sender {
  private:
   Collectives& collectives_;
   GradientReduction& reduction_;
+  DeviceTransfers* const device_;  // null: host memory
+  const bool queues_;
   const RangeName ready_{"bucket ready"};
   std::optional<Background> arrivals_;  // for GPUs
   Background background_{"communication"};

@@ -13,12 +13,8 @@ namespace {
 
 class ShardedUpdater : public Updater {
  public:
-  explicit ShardedUpdater(const UpdaterParts& parts) : Updater(parts) {
-    if (collectives_.size() > 1 && !reduction_.shards()) {
-      throw Error("‹updater› sharded", "this communicator has no reduce-scatter on this device",
-                  "take ‹communicator› mpi or ring on CPUs, pure_nccl on GPUs", Status::usage);
-    }
-  }
+  explicit ShardedUpdater(const UpdaterParts& parts)
+      : Updater(parts), halves_(collectives_.size() > 1 ? &halves_of(parts.communicator) : reduction_.sharded()) {}
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     const Score local = pass_.run(batch, iteration);
@@ -26,15 +22,15 @@ class ShardedUpdater : public Updater {
     StepResult result;
     {
       const Range range(Category::allreduce, reduce_scatter_, reduction_.payload_bytes(gradients.size()));
-      if (reduction_.shards()) reduction_.reduce_scatter_mean(gradients);
+      if (halves_ != nullptr) halves_->reduce_scatter_mean(gradients);
       result = agree(local, stop);
     }
     if (!std::isfinite(result.score.loss_sum)) return result;
     const Slice own = optimizer_.shard();
     apply(gradients.subspan(own.first, own.count), rate);
-    if (!reduction_.shards()) return result;  // one rank
+    if (halves_ == nullptr) return result;  // one rank
     const Range range(Category::allreduce, all_gather_, weights.size_bytes());
-    reduction_.all_gather(weights);
+    halves_->all_gather(weights);
     return result;
   }
 
@@ -45,13 +41,24 @@ class ShardedUpdater : public Updater {
     return sum;
   }
 
+  ShardedReduction* const halves_;  // null: one rank
   const RangeName reduce_scatter_{"reduce-scatter"}, all_gather_{"all-gather"};
 };
 
 }  // namespace
 
-std::unique_ptr<Updater> make_sharded_updater(const UpdaterParts& parts) {
-  return std::make_unique<ShardedUpdater>(parts);
+ShardedReduction& halves_of(const Communicator& communicator) {
+  if (ShardedReduction* const halves = communicator.reduction->sharded()) return *halves;
+  throw Error("‹updater› sharded", "this communicator has no reduce-scatter on this device",
+              "take ‹communicator› mpi or ring on CPUs, pure_nccl on GPUs", Status::usage);
 }
+
+const UpdaterKind sharded_updater{
+    .name = "sharded",
+    .summary = "each rank keeps the optimizer's state of a part of the weights: reduce-scatter, step, all-gather",
+    .make = make_of<ShardedUpdater>,
+    .allreduces = true,
+    .lockstep = true,
+    .shards_optimizer = true};
 
 }  // namespace paceline::train

@@ -11,11 +11,17 @@
 namespace paceline::train {
 namespace {
 
+constexpr UpdaterOption top_k_share{.key = "top-k-share",
+                                    .help = "share of the gradient's values that each rank sends",
+                                    .least = 1e-9,
+                                    .most = 1,
+                                    .standard = 0.01};
+
 class TopKUpdater : public CompressedUpdater {
  public:
   explicit TopKUpdater(const UpdaterParts& parts) : CompressedUpdater(parts) {
     const std::size_t values = model_.gradients().size();
-    const auto wanted = std::ceil(parts.top_k_share * static_cast<double>(values));
+    const auto wanted = std::ceil(*parts.value(top_k_share) * static_cast<double>(values));
     own_.resize(std::clamp<std::size_t>(static_cast<std::size_t>(wanted), 1, values));
     if (own_.size() * sizeof(Entry) > std::size_t{std::numeric_limits<int>::max()}) {
       throw Error("‹top-k-share›", "more values than an MPI call can count", "lower it", Status::usage);
@@ -77,6 +83,13 @@ class TopKUpdater : public CompressedUpdater {
 
 }  // namespace
 
-std::unique_ptr<Updater> make_top_k_updater(const UpdaterParts& parts) { return std::make_unique<TopKUpdater>(parts); }
+const UpdaterKind top_k_updater{
+    .name = "top_k",
+    .summary = "each rank sends the largest values of its gradient and keeps the others for later",
+    .make = make_of<TopKUpdater>,
+    .options = {&top_k_share, 1},
+    .only_f32 = "compresses gradients by itself",
+    .on_gpus = false,
+    .copies = 2};
 
 }  // namespace paceline::train

@@ -1,5 +1,5 @@
-// How gradients become a step of the optimizer. Each updater has its own file. All ranks call the same functions in the
-// same order.
+// How gradients become a step of the optimizer. Each updater has its own file (kinds.h). All ranks call the same
+// functions in the same order.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/updaters/gradient_pass.h"
+#include "trainer/updaters/kinds.h"
 
 namespace paceline::train {
 
@@ -41,13 +42,10 @@ struct UpdaterParts {
   const Communicator& communicator;
   Optimizer& optimizer;
   PassOptions pass{};
-  std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
-  std::optional<std::uint64_t>
-      most_ahead{};  // parameter server: iterations that a rank may be ahead of the slowest; no limit if empty
-  std::uint64_t local_steps = 8;      // local_sgd: between averages
-  double top_k_share = 0.01;          // top_k: of all values
-  std::int64_t power_sgd_rank = 4;    // power_sgd: of each layer's gradient
   std::optional<double> clip_norm{};  // of the averaged gradient; no clipping if empty
+  UpdaterValues values{};             // of the updater's own options
+
+  std::optional<double> value(const UpdaterOption& option) const { return value_of(values, option); }
 };
 
 class Updater {
@@ -59,10 +57,10 @@ class Updater {
         optimizer_(parts.optimizer),
         pass_(parts.model, parts.pass),
         clip_norm_(parts.clip_norm) {
-    reduction_.set_stream(model_.stream());
+    if (DeviceTransfers* const device = reduction_.device()) device->set_stream(model_.stream());
     optimizer_.follow(model_.stream());
-    if (!reduction_.wants_gradients()) return;
-    gradients_ = reduction_.gradient_memory(model_.gradients().size());
+    if (!reduction_.memory().required()) return;
+    gradients_ = reduction_.memory().allocate(model_.gradients().size());
     model_.set_gradients({gradients_.get(), model_.gradients().size()});
   }
   virtual ~Updater() = default;
@@ -116,30 +114,19 @@ class Updater {
   std::shared_ptr<float> gradients_;  // in memory of the communication library, if it needs that
 };
 
-// The error message for a loss that is not finite.
-std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer);
-
-struct UpdaterName {
-  std::string name, summary;
-};
-std::vector<UpdaterName> updater_summaries();
-
-// Whether an updater communicates in a second thread, so that MPI must be initialised with MPI_THREAD_SERIALIZED.
-bool updater_needs_thread(const std::string& name);
-
-// Whether an updater averages gradients by an allreduce, so that the choice of the communicator matters.
-bool updater_allreduces(const std::string& name);
-
-// Throws Error (usage) if the updater does not work with this number of ranks, this communicator or this type.
-void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype);
+// The `make` of an UpdaterKind.
+template <typename T>
+std::unique_ptr<Updater> make_of(const UpdaterParts& parts) {
+  return std::make_unique<T>(parts);
+}
 
 // Throws Error (usage) for an unknown name. A collective call.
 std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts);
 
-// make_NAME_updater() of each row of the table. Each is in the file of its name; `single` and `allreduce` are in
-// updater.cpp.
-#define PACELINE_UPDATER(name, ...) std::unique_ptr<Updater> make_##name##_updater(const UpdaterParts& parts);
-#include "trainer/updaters/updaters.def"
-#undef PACELINE_UPDATER
+// The halves of the communicator's mean. Throws Error (usage) if its algorithm has none on this device.
+ShardedReduction& halves_of(const Communicator& communicator);
+
+// The error message for a loss that is not finite.
+std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer);
 
 }  // namespace paceline::train

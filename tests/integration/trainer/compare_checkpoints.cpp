@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/optim/sgd.h"
-#include "trainer/run/checkpoint.h"
 
 int main(int argc, char** argv) {
   using namespace paceline::train;

@@ -34,13 +34,11 @@ status 1 "$TRAIN" "${run[@]}" --epochs 1 --sharding equal-length --checkpoint wh
 says "$victim: Premature end of JPEG file" "replace it" "--on-bad-image skip"
 cmp whole before || fail "the checkpoint was overwritten"
 # With --on-bad-image skip another picture takes its place, the same one for any number of workers, and a bad test
-# picture is not counted. An entry that is not a regular file is refused, or left out too.
+# picture is not counted. An entry that is not a regular file is left out too.
 other=$(find pictures/train -name '*.jpg' | sort | grep -vF "$victim" | tail -1)
 tested=$(find pictures/val -name '*.jpg' | sort | head -1)
 echo "no picture" >"$tested"
 rm "$other" && mkfifo "$other"
-status 1 "$TRAIN" "${run[@]}" --iterations 1
-says "$other: is a FIFO, not a picture" "--on-bad-image skip"
 for workers in 1 3; do
   ranks 2 "${run[@]}" --epochs 2 --sharding equal-length --on-bad-image skip --loader-workers "$workers" \
     --checkpoint "skipped$workers" --log "skipped$workers.jsonl" >stdout 2>stderr

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/run/weights.h"
+#include "trainer/checkpoint/weights.h"
 
 int main(int argc, char** argv) {
   using namespace paceline::train;

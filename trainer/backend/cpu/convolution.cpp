@@ -44,9 +44,9 @@ class CopyingCall {
   std::vector<dnnl::memory> copies_;
 };
 
-class CpuConvolution final : public CpuLayer {
+class CpuConvolution final : public LayerWithWeights<onednn::Convolution, CopyingCall> {
  public:
-  CpuConvolution(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {
+  CpuConvolution(const Layer& layer, CpuBuild& build) : LayerWithWeights(layer, build) {
     Activation& input = build.activation(layer.input);
     Activation& output =
         build.activations.emplace_back();  // capacity was reserved, so references to other elements stay valid
@@ -103,28 +103,8 @@ class CpuConvolution final : public CpuLayer {
     build.plan.release(gradient_.memory());
   }
 
-  void forward(Mode) override {
-    weights_for_forward_.run(stream_);
-    forward_.run(stream_);
-  }
-
-  void backward() override {
-    gradient_.run();
-    backward_weights_.run(stream_);
-    if (!backward_data_) return;
-    weights_for_backward_.run(stream_);
-    backward_data_.run(stream_);
-  }
-
-  std::vector<Implementation> implementations() const override { return implementations_of(descs_); }
-
  private:
-  dnnl::stream stream_;
-  onednn::Convolution descs_;
-  dnnl::memory weights_, weights_gradient_;
-  SummedGradient gradient_;
-  WeightsFor weights_for_forward_, weights_for_backward_;
-  CopyingCall forward_, backward_weights_, backward_data_;
+  dnnl::memory weights_gradient_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "trainer/core/random.h"
 #include "trainer/core/vectorize.h"
 
 namespace paceline::train::kernels {
@@ -125,11 +126,7 @@ void dropout(const T* in, float* mask, T* out, std::size_t count, float drop, st
   const float keep = 1 / (1 - drop);
   in_chunks(count, [=](std::size_t first, std::size_t n) {
     for (std::size_t i = first; i < first + n; ++i) {
-      std::uint64_t z = seed + 0x9e3779b97f4a7c15u * (i + 1);  // SplitMix64's i-th value
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-      z ^= z >> 31;
-      mask[i] = static_cast<float>(z >> 40) * 0x1p-24f < drop ? 0 : keep;
+      mask[i] = static_cast<float>(split_mix(seed, i) >> 40) * 0x1p-24f < drop ? 0 : keep;
       store(load(in[i]) * mask[i], out[i]);
     }
   });

@@ -104,15 +104,6 @@ std::unique_ptr<CpuLayer> make_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_add_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_dropout(const Layer& layer, CpuBuild& build);
 
-// What is chosen for a convolution or linear layer.
-template <class Descs>
-std::vector<Implementation> implementations_of(const Descs& descs) {
-  std::vector<Implementation> result{{"forward", descs.forward.impl_info_str()},
-                                     {"weights' gradient", descs.backward_weights.impl_info_str()}};
-  if (descs.backward_data) result.push_back({"data's gradient", descs.backward_data->impl_info_str()});
-  return result;
-}
-
 inline float* data(const dnnl::memory& memory) { return static_cast<float*>(memory.get_data_handle()); }  // of fp32
 inline std::size_t elements(const dnnl::memory& memory) {
   const onednn::Desc desc = memory.get_desc();
@@ -157,6 +148,42 @@ class SummedGradient {
  private:
   dnnl::memory sum_, shared_;
   std::vector<dnnl::memory> others_;
+};
+
+// A layer with weights: a convolution or a linear layer. Descs: oneDNN's descriptions of its primitives. Pass: what
+// runs a primitive, Call or more. The constructor and plan_backward() make the passes.
+template <class Descs, class Pass>
+class LayerWithWeights : public CpuLayer {
+ public:
+  LayerWithWeights(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {}
+
+  void forward(Mode) override {
+    weights_for_forward_.run(stream_);
+    forward_.run(stream_);
+  }
+
+  void backward() override {
+    gradient_.run();
+    backward_weights_.run(stream_);
+    if (!backward_data_) return;
+    weights_for_backward_.run(stream_);
+    backward_data_.run(stream_);
+  }
+
+  std::vector<Implementation> implementations() const override {
+    std::vector<Implementation> result{{"forward", descs_.forward.impl_info_str()},
+                                       {"weights' gradient", descs_.backward_weights.impl_info_str()}};
+    if (descs_.backward_data) result.push_back({"data's gradient", descs_.backward_data->impl_info_str()});
+    return result;
+  }
+
+ protected:
+  dnnl::stream stream_;
+  Descs descs_;
+  dnnl::memory weights_;
+  SummedGradient gradient_;
+  WeightsFor weights_for_forward_, weights_for_backward_;
+  Pass forward_, backward_weights_, backward_data_;
 };
 
 }  // namespace paceline::train

@@ -1,13 +1,11 @@
-#include <stdexcept>
-
 #include "trainer/backend/cpu/layers.h"
 
 namespace paceline::train {
 namespace {
 
-class CpuLinear final : public CpuLayer {
+class CpuLinear final : public LayerWithWeights<onednn::Linear, Call> {
  public:
-  CpuLinear(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {
+  CpuLinear(const Layer& layer, CpuBuild& build) : LayerWithWeights(layer, build) {
     Activation& input = build.activation(layer.input);
     Activation& output = build.activations.emplace_back();
     const dnnl::memory::dim outputs = layer.out.channels;
@@ -58,29 +56,9 @@ class CpuLinear final : public CpuLayer {
     build.plan.release(gradient_.memory());
   }
 
-  void forward(Mode) override {
-    weights_for_forward_.run(stream_);
-    forward_.run(stream_);
-  }
-
-  void backward() override {
-    gradient_.run();
-    backward_weights_.run(stream_);
-    if (!backward_data_) return;
-    weights_for_backward_.run(stream_);
-    backward_data_.run(stream_);
-  }
-
-  std::vector<Implementation> implementations() const override { return implementations_of(descs_); }
-
  private:
-  dnnl::stream stream_;
-  onednn::Linear descs_;
   bool flat_ = false;
-  dnnl::memory source_, weights_;
-  SummedGradient gradient_;
-  WeightsFor weights_for_forward_, weights_for_backward_;
-  Call forward_, backward_weights_, backward_data_;
+  dnnl::memory source_;
 };
 
 }  // namespace

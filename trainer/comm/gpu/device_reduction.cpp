@@ -25,7 +25,10 @@ class OnDevice {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-class DeviceReduction : public GradientReduction {
+class DeviceReduction : public GradientReduction,
+                        public DeviceTransfers,
+                        public ShardedReduction,
+                        public GradientMemory {
  public:
   DeviceReduction(int ranks, std::unique_ptr<GradientReduction> host, std::unique_ptr<Ranks> ordered,
                   std::unique_ptr<Allreduce> allreduce, std::shared_ptr<ModelMemory> memory, const Options& options)
@@ -47,6 +50,7 @@ class DeviceReduction : public GradientReduction {
     host_->set_segments(std::move(offsets));
   }
 
+  DeviceTransfers* device() override { return this; }
   void set_stream(void* stream) override { memory_->stream = static_cast<cudaStream_t>(stream); }
 
   void allreduce_mean(std::span<float> values) override { allreduce_gradient(values, 0, values.size()); }
@@ -68,9 +72,9 @@ class DeviceReduction : public GradientReduction {
     last_.make_wait(memory_->stream);
   }
 
-  std::shared_ptr<float> gradient_memory(std::size_t values) const override {
+  std::shared_ptr<float> allocate(std::size_t values) const override {
     const std::size_t bytes = std::max<std::size_t>(values, 1) * sizeof(float);
-    if (wants_gradients()) {
+    if (required()) {
       auto owner = registered_memory(bytes);
       PACELINE_CHECK_CUDA(cudaMemset(owner.get(), 0, bytes));
       PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));  // other streams do not wait for it
@@ -80,11 +84,12 @@ class DeviceReduction : public GradientReduction {
     return {buffer, buffer->data<float>()};
   }
 
-  bool wants_gradients() const override { return options_.registered && !comms_.empty(); }
+  const GradientMemory& memory() const override { return *this; }
+  bool required() const override { return options_.registered && !comms_.empty(); }
 
   void copy(std::span<const float> from, std::span<float> to) const override { memory_->copy(from, to); }
 
-  bool shards() const override { return allreduce_->has_halves(); }
+  ShardedReduction* sharded() override { return allreduce_->has_halves() ? this : nullptr; }
   Slice own_shard(std::size_t values) const override { return allreduce_->own_slice(values); }
 
   void reduce_scatter_mean(std::span<float> values) override {
@@ -163,7 +168,7 @@ class DeviceReduction : public GradientReduction {
       bytes = std::max(bytes, std::min(all, longest_call * bytes_of(type_)));
       wait_for_stream(stream_, comms_, options_.timeout_s);
       narrow_.reset();
-      if (wants_gradients()) {
+      if (required()) {
         narrow_ = registered_memory(bytes);
       } else {
         auto buffer = std::make_shared<cuda::Buffer>(cuda::device_buffer(bytes));

@@ -9,7 +9,7 @@
 namespace paceline::train::nccl {
 
 struct ModelMemory {
-  cudaStream_t stream = nullptr;  // of the model; see GradientReduction::set_stream()
+  cudaStream_t stream = nullptr;  // of the model; see DeviceTransfers::set_stream()
 
   // Copies between host memory and GPU memory after the work in the model's stream.
   void copy(std::span<const float> from, std::span<float> to) const {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/core/random.h"
 #include "trainer/data/picture_input.h"
-#include "trainer/data/random.h"
 
 namespace paceline::train {
 namespace {

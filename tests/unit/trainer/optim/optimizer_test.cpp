@@ -8,6 +8,7 @@
 
 #include "trainer/optim/adam.h"
 #include "trainer/optim/lars.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/rmsprop_warmup.h"
 #include "trainer/optim/sgd.h"

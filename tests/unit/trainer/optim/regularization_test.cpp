@@ -8,6 +8,7 @@
 
 #include "trainer/backend/cpu/cpu_model.h"
 #include "trainer/backend/cpu/kernels.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 
 namespace paceline::train {

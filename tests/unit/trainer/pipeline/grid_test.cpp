@@ -8,12 +8,13 @@
 
 #include "tests/unit/trainer/backend/reference/reference_model.h"
 #include "tests/unit/trainer/updaters/small_job.h"
+#include "trainer/checkpoint/sharded_state.h"
 #include "trainer/nn/models.h"
 #include "trainer/nn/plain_model.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/pipeline/pipeline.h"
+#include "trainer/pipeline/pipelined_updater.h"
 #include "trainer/pipeline/whole_state.h"
-#include "trainer/run/sharded_state.h"
-#include "trainer/updaters/pipelined.h"
 
 namespace paceline::train {
 namespace {

@@ -49,12 +49,6 @@ TEST(StageSchedule, Of1f1bKeepsAsManyMicrobatchesAsStagesFollow) {
 
 TEST(StageSchedule, HasNoOtherName) { EXPECT_THROW(stage_schedule("2f2b", 0, 2, 2), std::invalid_argument); }
 
-TEST(IdealBubble, IsThatOfOneBatchInAsManyParts) {
-  EXPECT_DOUBLE_EQ(ideal_bubble(1, 4), 0);
-  EXPECT_DOUBLE_EQ(ideal_bubble(2, 1), 0.5);
-  EXPECT_DOUBLE_EQ(ideal_bubble(4, 8), 3.0 / 11);
-}
-
 TEST(BalancedCuts, MakeTheLargestSumAsSmallAsPossible) {
   EXPECT_THAT(balanced_cuts({1, 1, 1, 1}, 2), ElementsAre(0, 2));
   EXPECT_THAT(balanced_cuts({5, 1, 1, 1}, 2), ElementsAre(0, 1));

@@ -15,11 +15,12 @@
 #include <utility>
 
 #include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/checkpoint/weights.h"
+#include "trainer/guard/finite.h"
 #include "trainer/nn/models.h"
-#include "trainer/run/finite.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/run/loop.h"
 #include "trainer/run/start_up.h"
-#include "trainer/run/weights.h"
 
 namespace paceline::train {
 namespace {

@@ -17,9 +17,7 @@ namespace {
 using namespace small_job;
 
 struct Settings {
-  std::uint64_t local_steps = 1;
-  double top_k_share = 1;
-  std::int64_t power_sgd_rank = 1;
+  UpdaterValues values{{"local-steps", 1}, {"top-k-share", 1}, {"power-sgd-rank", 1}};
   SgdOptions optimizer = sgd;
 };
 
@@ -32,9 +30,7 @@ struct CompressedJob {
     UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = b;
     parts.pass.rank = communicator.collectives->rank();
-    parts.local_steps = settings.local_steps;
-    parts.top_k_share = settings.top_k_share;
-    parts.power_sgd_rank = settings.power_sgd_rank;
+    parts.values = settings.values;
     updater = make_updater(updater_name, parts);
   }
 
@@ -84,7 +80,7 @@ TEST(LocalSgd, AveragesWhatEachRankHasLearnedAlone) {
   FirstRanks ranks(3);
   if (!ranks.in) return;
   Settings settings;
-  settings.local_steps = 3;
+  settings.values["local-steps"] = 3;
   CompressedJob job(ranks, "local_sgd", settings);
   // Alone: the same images on a communicator of one rank.
   const auto alone = small_model();
@@ -113,7 +109,7 @@ TEST(LocalSgd, MeetsBeforeCheckpointsAndStopsForAnyRank) {
   FirstRanks ranks(3);
   if (!ranks.in) return;
   Settings settings;
-  settings.local_steps = 4;
+  settings.values["local-steps"] = 4;
   CompressedJob job(ranks, "local_sgd", settings);
   EXPECT_TRUE(job.updater->asynchronous());
   job.step(0);
@@ -132,8 +128,8 @@ struct Compression {
 };
 
 std::vector<Compression> compressions() {
-  return {{"top_k", {.top_k_share = 1}, {.top_k_share = 0.02}},
-          {"power_sgd", {.power_sgd_rank = 10000}, {.power_sgd_rank = 1}}};
+  return {{"top_k", {.values = {{"top-k-share", 1}}}, {.values = {{"top-k-share", 0.02}}}},
+          {"power_sgd", {.values = {{"power-sgd-rank", 10000}}}, {.values = {{"power-sgd-rank", 1}}}}};
 }
 
 TEST(Compression, ThatLosesNothingTakesTheStepsOfTheAllreduce) {
@@ -203,7 +199,7 @@ TEST(Compression, ContinuesFromItsResidualToTheBit) {
 TEST(TopK, ChangesNoMoreWeightsThanTheRanksSent) {
   FirstRanks ranks(2);
   if (!ranks.in) return;
-  CompressedJob job(ranks, "top_k", {.top_k_share = 0.01, .optimizer = {0, 0, false}});
+  CompressedJob job(ranks, "top_k", {.values = {{"top-k-share", 0.01}}, .optimizer = {0, 0, false}});
   const std::vector<float> before = job.weights();
   job.step(0);
   const std::vector<float> weights = job.weights();

@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "tests/unit/trainer/updaters/small_job.h"
+#include "trainer/checkpoint/sharded_state.h"
 #include "trainer/core/error.h"
-#include "trainer/run/sharded_state.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace paceline::train {
 namespace {
@@ -23,7 +24,7 @@ struct ShardedJob {
     const std::size_t elements = model->weights().size();
     const bool shards = updater_name == "sharded" && communicator.collectives->size() > 1;
     optimizer = shards ? make_shard_optimizer(options, model->parameters(), elements,
-                                              communicator.reduction->own_shard(elements))
+                                              communicator.reduction->sharded()->own_shard(elements))
                        : make_optimizer(options, model->parameters(), elements);
     UpdaterParts parts{*model, communicator, *optimizer};
     parts.pass.batch = b;
@@ -124,14 +125,15 @@ TEST(Halves, GiveTheMeansToTheirOwnersAndThenToAll) {
     if (!ranks.in) continue;
     for (const char* name : {"mpi", "ring"}) {
       const Communicator communicator = ranks.communicator(name);
-      ASSERT_TRUE(communicator.reduction->shards());
+      ShardedReduction* const halves = communicator.reduction->sharded();
+      ASSERT_NE(halves, nullptr);
       for (const std::size_t count :
            {std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{300'001}, std::size_t{1'200'003}}) {
         std::vector<float> values(count);
         for (std::size_t i = 0; i < count; ++i)
           values[i] = static_cast<float>(i % 1000 + 2 * static_cast<std::size_t>(communicator.collectives->rank()));
-        communicator.reduction->reduce_scatter_mean(values);
-        const Slice own = communicator.reduction->own_shard(count);
+        halves->reduce_scatter_mean(values);
+        const Slice own = halves->own_shard(count);
         for (std::size_t i = 0; i < count; ++i) {
           const bool mine = i >= own.first && i < own.first + own.count;
           if (mine) {
@@ -140,7 +142,7 @@ TEST(Halves, GiveTheMeansToTheirOwnersAndThenToAll) {
             values[i] = -1;
           }
         }
-        communicator.reduction->all_gather(values);
+        halves->all_gather(values);
         for (std::size_t i = 0; i < count; ++i) {
           ASSERT_EQ(values[i], static_cast<float>(i % 1000) + static_cast<float>(p - 1))
               << name << ' ' << p << ' ' << i;

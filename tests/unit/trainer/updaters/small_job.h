@@ -88,8 +88,8 @@ struct Job {
     UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = b;
     parts.pass.rank = communicator.collectives->rank();
-    parts.bucket_bytes = bucket_bytes;
-    parts.most_ahead = most_ahead;
+    parts.values["bucket-mb"] = static_cast<double>(bucket_bytes) * 0x1p-20;
+    if (most_ahead) parts.values["max-ahead"] = static_cast<double>(*most_ahead);
     updater = make_updater(updater_name, parts);
   }
 

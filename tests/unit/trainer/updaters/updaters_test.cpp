@@ -157,7 +157,7 @@ TEST(DoubleBuffering, WorksWithEveryCommunicatorAndType) {
 // pretended: begin_mean() takes the gradient as it is at that moment, like work put behind a stream, so that an
 // incomplete gradient gives a wrong mean; and the mean arrives late. With `queues` it arrives when the model's stream
 // joins (and never if it does not), else when the host has done its part in finish().
-class PretendedGpu : public GradientReduction {
+class PretendedGpu : public GradientReduction, public DeviceTransfers {
  public:
   PretendedGpu(std::unique_ptr<GradientReduction> host, bool queues) : host_(std::move(host)), queues_(queues) {}
 
@@ -167,8 +167,11 @@ class PretendedGpu : public GradientReduction {
     host_->allreduce_gradient(gradient, first, count);
   }
   void reduce_sum(std::span<float> values, int root) override { host_->reduce_sum(values, root); }
-  std::shared_ptr<float> gradient_memory(std::size_t values) const override { return host_->gradient_memory(values); }
-  void copy(std::span<const float> from, std::span<float> to) const override { host_->copy(from, to); }
+  std::size_t payload_bytes(std::size_t values) const override { return host_->payload_bytes(values); }
+  const GradientMemory& memory() const override { return host_->memory(); }
+  ShardedReduction* sharded() override { return nullptr; }
+  DeviceTransfers* device() override { return this; }
+  void set_stream(void*) override {}
 
   struct Work {
     std::span<float> gradient;
@@ -253,7 +256,7 @@ struct JobOnGpu {
     UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = b;
     parts.pass.rank = communicator.collectives->rank();
-    parts.bucket_bytes = bucket_bytes;
+    parts.values["bucket-mb"] = static_cast<double>(bucket_bytes) * 0x1p-20;
     updater = make_updater(name, parts);
   }
   StepResult step(std::uint64_t iteration) {
@@ -566,7 +569,7 @@ TEST(CheckUpdater, RefusesImpossibleCombinations) {
   EXPECT_THAT(refusal("main_rank", 2, "ring", "f32"), HasSubstr("‹communicator› ring"));
   EXPECT_THAT(refusal("parameter_server", 2, "ring", "f32"), HasSubstr("‹communicator› ring"));
   EXPECT_THAT(refusal("parameter_server", 2, "mpi", "f16"), HasSubstr("f16"));
-  for (const UpdaterName& updater : updater_summaries()) EXPECT_EQ(refusal(updater.name.c_str(), 1, "mpi", "f32"), "");
+  for (const UpdaterKind* kind : updater_kinds()) EXPECT_EQ(refusal(kind->name, 1, "mpi", "f32"), "");
   for (const char* updater : {"allreduce", "overlap", "double_buffering"}) {
     EXPECT_EQ(refusal(updater, 4, "ring", "bf16"), "");
   }
