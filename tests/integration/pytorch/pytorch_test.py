@@ -8,6 +8,7 @@ ends with 77 where there is none.
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -111,6 +112,19 @@ dist.all_reduce(torch.ones(4))
         self.assertNotIn("hang? rank 1", errors.read_text())
         self.assertIn(self.TEXT, self.run_program(PACELINE, "info", "run").stdout)
         self.assertIn(self.TEXT, self.report()["runs"][0]["hangs"][0])
+
+    def test_a_collective_that_another_ranks_death_ended_is_named(self):
+        # No launcher ends rank 0.
+        script = self.script(self.SCRIPT.replace("time.sleep(3600)", "os._exit(0)"))
+        job = f"for RANK in 0 1; do export RANK; {PYTHON} '{script}' & done; wait; exit 1"
+        for port in random.sample(range(20000, 32000), 10):  # one may be in use
+            shutil.rmtree(self.folder / "run", ignore_errors=True)
+            ended = self.record("sh", "-c", job, status=1, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            if "EADDRINUSE" not in ended.stderr:
+                break
+        text = r"Rank 1 never entered gloo:all_reduce #4 on default group, which therefore failed: rank 0 was in it from "
+        self.assertIn(text, self.run_program(PACELINE, "info", "run").stdout)
+        self.assertIn(text, self.report()["runs"][0]["hangs"][0])
 
     def watch(self):
         return json.loads(self.run_program(PACELINE, "watch", "--once", "--json", "run").stdout)
