@@ -189,18 +189,6 @@ TEST_F(RecordControl, IterationsWhoseNamesWereNotKeptAreCounted) {
   EXPECT_EQ(iterations("--iteration-name \"epoch *\"", "epoch"), 60'000);
 }
 
-// A batch script with two mpirun, recorded as one job.
-TEST_F(RecordControl, TwoRunsOfMpirunInOneJobAreTwoRuns) {
-  const Ended ended =
-      record("", "sh -c \"" + mpirun() + "-n 2 " CONTROL " status; " + mpirun() + "-n 2 " CONTROL " names step\"");
-  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
-  const auto traces = info()["traces"];
-  ASSERT_EQ(traces.size(), 2u) << traces;
-  for (const auto& trace : traces) EXPECT_NE(trace["command"].dump().find("names"), std::string::npos) << trace;
-  const std::string text = run(PACELINE " info run").out;
-  EXPECT_NE(text.find("and 1 other file left out: an earlier mpirun"), std::string::npos) << text;
-}
-
 TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
   const Ended ended = record("--stage local", CONTROL " status");
   EXPECT_TRUE(ended.by_itself(7)) << ended.err;
