@@ -276,7 +276,8 @@ int main(int argc, char** argv) {
     printf("%ld\n", resident_kib());
   } else if (strcmp(mode, "names") == 0) {
     char name[32];
-    for (int i = 0; i < 60000; ++i) {
+    const int count = argc > 3 ? atoi(argv[3]) : 60000;
+    for (int i = 0; i < count; ++i) {
       snprintf(name, sizeof name, "%.20s %d", argc > 2 ? argv[2] : "one of many names:", i);
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
