@@ -182,7 +182,7 @@ TEST_F(RecordControl, IterationsWhoseNamesWereNotKeptAreCounted) {
     const Ended ended = record(options, std::string(CONTROL " names ") + name);
     EXPECT_TRUE(ended.by_itself(0)) << ended.err;
     EXPECT_GT(only_file().file.header.dropped[static_cast<int>(format::DropCause::too_many_names)], 10'000u);
-    const auto report = nlohmann::json::parse(run(PACELINE " report --format json run").out, nullptr, false);
+    const auto report = nlohmann::json::parse(run(PACELINE " report --format json run", 600).out, nullptr, false);
     return report["runs"][0]["iterations"]["count"].get<int>();
   };
   EXPECT_EQ(iterations("--max-memory 4M --iteration-name \"epoch *\"", "epoch"), 60'000);
