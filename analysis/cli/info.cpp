@@ -54,8 +54,19 @@ bool defines_name(const format::TraceFile& file, std::initializer_list<std::stri
   return found;
 }
 
+bool ended_with_failure(const format::TraceFile& file) {
+  bool found = false;
+  for (const format::Track& track : file.tracks) {
+    format::for_each_event(track.slots, [&](const format::Slot& head, const format::Slot*) {
+      found = found || (type_of(head) == format::EventType::process_end && head.low != 0);
+    });
+  }
+  return found;
+}
+
 // True if something that is printed about the run rests on more than definitions and counts: hanging collectives are
-// found by the calls that are open at the end, and some notes count NCCL's calls and ranges of certain names.
+// found by the calls that are open at the end, those that failed by all calls, and some notes count NCCL's calls and
+// ranges of certain names.
 bool needs_all_events(const format::TraceSummary& summary) {
   const format::TraceFile& file = summary.file;
   const auto dropped = [&](format::DropCause cause) {
@@ -64,7 +75,7 @@ bool needs_all_events(const format::TraceSummary& summary) {
   const bool incomplete = file.header.closed == 0 || file.damaged || !file.lost.empty() || file.header.kept_from > 0 ||
                           dropped(format::DropCause::no_free_chunk) || dropped(format::DropCause::too_long) ||
                           dropped(format::DropCause::disk) || dropped(format::DropCause::ring) || file.interrupted > 0;
-  return incomplete || summary.has_open_call || summary.has_submits ||
+  return incomplete || ended_with_failure(file) || summary.has_open_call || summary.has_submits ||
          file.left_out.events[static_cast<std::size_t>(format::Family::nccl)] > 0 ||
          defines_name(file, {"recorder wait", "NCCL"});
 }

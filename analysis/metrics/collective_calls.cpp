@@ -27,6 +27,7 @@ class Extraction {
     out_.world_size = rank_.world_size;
     out_.end_ns = rank_.end_ns;
     out_.open_slice = open_slice();
+    out_.failed = rank_.ended && rank_.facts.contains("exit_status");  // which is not there for 0
     const bool lost = !rank_.dropped.empty() || rank_.damaged;
     out_.complete = rank_.gaps.empty() && !lost;
     out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);

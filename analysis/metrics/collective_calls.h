@@ -70,6 +70,7 @@ struct CollectiveCalls {
   std::string open_slice;                 // the innermost range of the main thread that was open at the end; or ""
   bool complete = true;                   // recorded without a gap and without losses
   bool complete_at_end = true;            // recorded without losses, and not paused at the end
+  bool failed = false;                    // its process ended with a status other than 0
   bool busy = false;                      // it still makes progress outside the calls; known only while a job runs
 
   // A message that the rank is blocked in at its end.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -29,6 +31,7 @@ struct Seen {
   std::int64_t highest = -1;                      // the highest sequence that it entered
   std::map<std::uint64_t, std::uint32_t> starts;  // of persistent collectives, by sequence
   std::map<Number, const CollectiveCall*> waits;  // those that it waits in at its end
+  const CollectiveCall* last = nullptr;           // that ended, of those that need all members
   std::vector<const CollectiveCall*> enqueued;    // of NCCL; no event shows that they ran
   std::int64_t longest_ns = 0;                    // the longest of its waits that ended
 
@@ -48,7 +51,15 @@ struct Group {
 
 using SeenByGroup = std::map<Group, std::map<std::size_t, Seen>>;  // by group and rank
 
-void add(const CollectiveCall& call, Seen& seen) {
+// True of the collectives that no rank can complete before all have entered: MPI's, PyTorch's and their variants.
+bool needs_all(std::string operation) {
+  std::erase(operation, '_');
+  std::ranges::transform(operation, operation.begin(), [](unsigned char c) { return std::tolower(c); });
+  constexpr std::array names = {"allreduce", "allgather", "alltoall", "barrier", "reducescatter"};
+  return std::ranges::any_of(names, [&](const char* name) { return operation.find(name) != std::string::npos; });
+}
+
+void add(const CollectiveCall& call, bool all, Seen& seen) {
   if (call.round > 0) {
     seen.starts[call.sequence] = std::max(seen.starts[call.sequence], call.round);
   } else {
@@ -59,6 +70,7 @@ void add(const CollectiveCall& call, Seen& seen) {
     seen.waits[{call.sequence, call.round}] = &call;
   } else if (call.type == CallType::plain) {
     seen.longest_ns = std::max(seen.longest_ns, call.end_ns - call.blocked_from_ns);
+    if (all && call.round == 0 && (seen.last == nullptr || seen.last->sequence < call.sequence)) seen.last = &call;
   }
 }
 
@@ -66,10 +78,12 @@ SeenByGroup collect(std::span<const CollectiveCalls> ranks) {
   SeenByGroup groups;
   std::set<Group> of_all;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
+    std::vector<char> all;
+    for (const std::string& operation : ranks[r].operations) all.push_back(needs_all(operation));
     for (const CollectiveCall& call : ranks[r].calls) {
       if (call.counted) continue;  // positions may differ between ranks
       const Group group{call.communicator, call.of_nccl ? ranks[r].operations[call.operation] : ""};
-      add(call, groups[group][r]);
+      add(call, all[call.operation] != 0, groups[group][r]);
       if (call.members == ranks.size()) of_all.insert(group);
     }
   }
@@ -194,7 +208,7 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
         const bool enqueued = call->type == CallType::enqueued;  // nothing shows when it runs
         hang.waiting.push_back({ranks[r].rank, call->blocked_from_ns, enqueued ? ranks[r].end_ns : call->end_ns});
       } else {
-        hang.missing.push_back({ranks[r].rank, "", operation, ""});
+        hang.missing.push_back({ranks[r].rank, false, "", operation, ""});
       }
     }
   }
@@ -215,7 +229,7 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
         message = pending_text(ranks, r, ranks[r].pending.front());
         if (inside == ranks[r].pending.front().operation) inside.clear();
       }
-      hang.missing.push_back({ranks[r].rank, std::move(inside), "", std::move(message)});
+      hang.missing.push_back({ranks[r].rank, false, std::move(inside), "", std::move(message)});
     }
     if (hang.missing.empty()) continue;
     std::ranges::sort(hang.missing, {}, &Hang::Missing::rank);
@@ -227,6 +241,32 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
   return {};
 }
 
+// The last collective that ended on some rank although another one never completed it, because the process of one of
+// them failed. While processes run, their files are of different moments, so that one seems to be ahead of another.
+Hang broken_collective(std::span<const CollectiveCalls> ranks, const Group& group,
+                       const std::map<std::size_t, Seen>& seen) {
+  std::uint64_t last = 0;
+  for (const auto& [r, rank] : seen) last = std::max(last, rank.last != nullptr ? rank.last->sequence : 0);
+  Hang hang;
+  hang.broken = true;
+  hang.number = last + 1;
+  hang.communicator = text_of(ranks, group.communicator);
+  bool failed = false;
+  for (const auto& [r, rank] : seen) {
+    const bool ended_inside = rank.waits.contains({last, 0});
+    if (rank.last != nullptr && rank.last->sequence == last && !ended_inside) {
+      hang.operation = ranks[r].operations[rank.last->operation];
+      hang.waiting.push_back({ranks[r].rank, rank.last->blocked_from_ns, rank.last->end_ns});
+    } else if (ended_inside || (ranks[r].complete_at_end && !rank.entered({last, 0}))) {
+      hang.missing.push_back({ranks[r].rank, ended_inside, "", "", ""});
+    } else {
+      continue;
+    }
+    failed = failed || ranks[r].failed;
+  }
+  return failed && !hang.waiting.empty() ? hang : Hang{};
+}
+
 }  // namespace hang_search
 
 std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks) {
@@ -235,6 +275,7 @@ std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks) {
   for (auto& [group, seen] : groups) {
     hang_search::wait_in_enqueued(ranks, seen);
     Hang hang = hang_search::first_hang(ranks, group, seen);
+    if (hang.missing.empty()) hang = hang_search::broken_collective(ranks, group, seen);
     if (!hang.missing.empty()) hangs.push_back(std::move(hang));
   }
   std::ranges::move(hang_search::message_hangs(ranks), std::back_inserter(hangs));
@@ -245,10 +286,10 @@ std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks) {
 }
 
 std::string hang_text(const Hang& hang) {
-  std::vector<int> never, waiting;
+  std::vector<int> never, waiting, inside;
   std::string details;
   for (const Hang::Missing& missing : hang.missing) {
-    never.push_back(missing.rank);
+    (missing.entered ? inside : never).push_back(missing.rank);
     if (!missing.other.empty()) details += fmt::format("; rank {} called {} instead", missing.rank, missing.other);
     if (!missing.message.empty()) details += "; " + missing.message;
     if (!missing.inside.empty()) details += fmt::format("; rank {} was in {}", missing.rank, missing.inside);
@@ -262,6 +303,15 @@ std::string hang_text(const Hang& hang) {
   if (!hang.circle.empty()) {
     return fmt::format("Messages hang: {}; since {}, for {}.", fmt::join(hang.circle, "; "), point_in_time(since),
                        point_in_time(until - since));
+  }
+  if (hang.broken) {
+    std::vector<std::string> whose;
+    if (!never.empty()) whose.push_back(rank_list(never) + " never entered");
+    if (!inside.empty()) whose.push_back(rank_list(inside) + " ended in");
+    return fmt::format("{} {} #{} on {}, which therefore failed: {} {} in it from {} for {}.",
+                       capitalised(fmt::format("{}", fmt::join(whose, " and "))), hang.operation, hang.number,
+                       hang.communicator, rank_list(waiting), waiting.size() == 1 ? "was" : "were",
+                       point_in_time(since), point_in_time(until - since));
   }
   return fmt::format("{} never entered {}{} #{} on {}; {} {} in it since {}, for {}{}.", capitalised(rank_list(never)),
                      hang.round > 0 ? fmt::format("start {} of ", hang.round) : "", hang.operation, hang.number,

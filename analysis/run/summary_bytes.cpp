@@ -72,7 +72,7 @@ void each_member(A& a, CollectiveCalls::Pending& v) {
 template <class A>
 void each_member(A& a, CollectiveCalls& v) {
   a(v.rank, v.world_size, v.end_ns, v.operations, v.calls, v.unnumbered, v.communicators, v.open_slice, v.complete,
-    v.complete_at_end, v.busy, v.pending, v.covered[0], v.covered[1], v.covered[2]);
+    v.complete_at_end, v.failed, v.busy, v.pending, v.covered[0], v.covered[1], v.covered[2]);
 }
 template <class A>
 void each_member(A& a, CgroupUse& v) {

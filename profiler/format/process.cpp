@@ -26,6 +26,9 @@ bool read_status(const char* path, ProcessStatus& status) noexcept {
   const char* field = strrchr(text, ')');  // the program's name, in brackets, may contain any character
   if (field == nullptr || strlen(field) < 4) return false;
   status.pid = static_cast<int>(strtol(text, nullptr, 10));
+  if (const char* name = strchr(text, '('); name != nullptr && name < field) {
+    snprintf(status.name, sizeof status.name, "%.*s", static_cast<int>(field - name - 1), name + 1);
+  }
   status.has_ended = field[2] == 'Z' || field[2] == 'X';
   status.parent = static_cast<int>(strtol(field + 4, nullptr, 10));  // ") S PARENT"
   for (int number = 2; number < 22 && field != nullptr; ++number) field = strchr(field + 1, ' ');

@@ -11,6 +11,7 @@ namespace paceline::format {
 struct ProcessStatus {
   int pid = 0;              // here and below: as this /proc shows it, which may be that of an outer PID namespace
   int parent = 0;           // 0: the parent is in a PID namespace that this /proc does not show
+  char name[16] = "";       // of its program, at most 15 characters
   bool has_ended = false;   // a zombie, whose parent has not read its exit status yet
   std::uint64_t start = 0;  // clock ticks after boot; distinguishes it from an earlier process with the same id
 };

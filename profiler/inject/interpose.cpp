@@ -15,6 +15,7 @@
 #include "profiler/inject/core/ends.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/unrecorded.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 
@@ -62,7 +63,8 @@ Function* found(Function*& function, const char* name) {
 }
 
 template <class Call>
-int replace_program(Call call) {
+int replace_program(const char* program, char* const* environment, Call call) {
+  paceline::inject::report_if_unrecorded_from_now_on(program, environment);
   const bool paused = paceline::inject::pause_for_exec();
   const int result = call();  // returns only if it fails
   if (!paused) return result;
@@ -73,12 +75,13 @@ int replace_program(Call call) {
 }
 
 template <class Function, class... Arguments>
-int replace_by(Function*& function, const char* name, Arguments... arguments) {
+int replace_by(Function*& function, const char* name, const char* program, char* const* environment,
+               Arguments... arguments) {
   if (found(function, name) == nullptr) {
     errno = ENOSYS;
     return -1;
   }
-  return replace_program([&] { return function(arguments...); });
+  return replace_program(program, environment, [&] { return function(arguments...); });
 }
 
 size_t count_arguments(const char* first, va_list rest) {
@@ -88,6 +91,7 @@ size_t count_arguments(const char* first, va_list rest) {
 }
 
 [[noreturn]] void end(Exit* exit, int status) {
+  paceline::inject::report_if_unrecorded();
   paceline::inject::note_exit_status(status);
   paceline::inject::end_at_once();
   if (exit != nullptr) exit(status);
@@ -121,26 +125,26 @@ INTERPOSED int prctl(int option, ...) noexcept {
 }
 
 INTERPOSED int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  return replace_by(next.execve, "execve", path, arguments, environment);
+  return replace_by(next.execve, "execve", path, environment, path, arguments, environment);
 }
 INTERPOSED int execv(const char* path, char* const* arguments) noexcept {
-  return replace_by(next.execv, "execv", path, arguments);
+  return replace_by(next.execv, "execv", path, environ, path, arguments);
 }
 INTERPOSED int execvp(const char* file, char* const* arguments) noexcept {
-  return replace_by(next.execvp, "execvp", file, arguments);
+  return replace_by(next.execvp, "execvp", file, environ, file, arguments);
 }
 INTERPOSED int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  return replace_by(next.execvpe, "execvpe", file, arguments, environment);
+  return replace_by(next.execvpe, "execvpe", file, environment, file, arguments, environment);
 }
 INTERPOSED int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
-  return replace_by(next.fexecve, "fexecve", file, arguments, environment);
+  return replace_by(next.fexecve, "fexecve", nullptr, environment, file, arguments, environment);
 }
 INTERPOSED int execveat(int directory, const char* path, char* const* arguments, char* const* environment,
                         int flags) noexcept {
   if (found(next.execveat, "execveat") != nullptr) {
-    return replace_by(next.execveat, "execveat", directory, path, arguments, environment, flags);
+    return replace_by(next.execveat, "execveat", path, environment, directory, path, arguments, environment, flags);
   }
-  return replace_program([&] {  // a C library before 2.34
+  return replace_program(path, environment, [&] {  // a C library before 2.34
     return static_cast<int>(syscall(SYS_execveat, directory, path, arguments, environment, flags));
   });
 }
@@ -160,16 +164,16 @@ INTERPOSED int execveat(int directory, const char* path, char* const* arguments,
 INTERPOSED int execl(const char* path, const char* first, ...) noexcept {
   LIST_ARGUMENTS(first);
   va_end(given);
-  return replace_by(next.execv, "execv", path, static_cast<char* const*>(list));
+  return replace_by(next.execv, "execv", path, environ, path, static_cast<char* const*>(list));
 }
 INTERPOSED int execlp(const char* file, const char* first, ...) noexcept {
   LIST_ARGUMENTS(first);
   va_end(given);
-  return replace_by(next.execvp, "execvp", file, static_cast<char* const*>(list));
+  return replace_by(next.execvp, "execvp", file, environ, file, static_cast<char* const*>(list));
 }
 INTERPOSED int execle(const char* path, const char* first, ...) noexcept {
   LIST_ARGUMENTS(first);
   auto* environment = va_arg(given, char* const*);
   va_end(given);
-  return replace_by(next.execve, "execve", path, static_cast<char* const*>(list), environment);
+  return replace_by(next.execve, "execve", path, environment, path, static_cast<char* const*>(list), environment);
 }

@@ -28,6 +28,7 @@
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/unrecorded.h"
 #include "profiler/record/launcher.h"
 
 extern "C" void __msan_init() __attribute__((weak));                                 // of MemorySanitizer
@@ -211,10 +212,14 @@ __attribute__((constructor)) static void library_loaded() {
   paceline::inject::start_writers();
   paceline::inject::look_for_replaced_clock();
   paceline::inject::start_lineage();
+  paceline::inject::look_for_command();
   at_quick_exit(paceline::inject::end_at_once);
   pthread_atfork(paceline::inject::before_fork, paceline::inject::after_fork_in_parent,
                  paceline::inject::after_fork_in_child);
 }
 
 // Runs after every exit handler and destructor of the program itself.
-__attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }
+__attribute__((destructor)) static void program_ends() {
+  paceline::inject::report_if_unrecorded();
+  paceline::inject::close_recorder();
+}

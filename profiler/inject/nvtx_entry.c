@@ -7,7 +7,9 @@
  * weak, and null where the program has no such function. */
 #include <stddef.h>
 
-#define RTLD_NOW_ 2 /* of the GNU C library, the only one that the recorder is loaded into */
+/* RTLD_NOW and LM_ID_BASE of the GNU C library, the only one that the recorder is loaded into. */
+#define RTLD_NOW_ 2
+#define FIRST_NAMESPACE_ 0
 
 typedef int Initialize(void* of_nvtx);
 
@@ -17,15 +19,22 @@ extern Initialize paceline_initialize_nvtx_extension __attribute__((weak));
 
 extern const char* gnu_get_libc_version(void) __attribute__((weak));
 extern char* getenv(const char* name) __attribute__((weak));
-extern void* dlopen(const char* file, int mode) __attribute__((weak));
+extern void* dlmopen(long namespace, const char* file, int mode) __attribute__((weak));
+extern int MPI_Init(int* count, char*** arguments) __attribute__((weak));
 extern void* dlsym(void* library, const char* name) __attribute__((weak));
 
-/* For a program that lost LD_PRELOAD, and for a namespace of dlmopen. */
+/* The recorder in the program's first namespace, where one serves all namespaces of dlmopen: a recorder in each would
+ * use up the thread-local storage that the C library keeps for them, and dlmopen would fail. It is loaded there if the
+ * program lost LD_PRELOAD. */
 static Initialize* in_recorder(const char* name) {
-  if (!gnu_get_libc_version || !getenv || !dlopen || !dlsym) return NULL;
+  if (!gnu_get_libc_version || !getenv || !dlmopen || !dlsym) return NULL;
   const char* path = getenv("PACELINE_RECORDER");
-  void* recorder = path != NULL ? dlopen(path, RTLD_NOW_) : NULL;
-  return recorder != NULL ? (Initialize*)dlsym(recorder, name) : NULL;
+  void* recorder = path != NULL ? dlmopen(FIRST_NAMESPACE_, path, RTLD_NOW_) : NULL;
+  if (recorder == NULL) return NULL;
+  void (*report)(void) = NULL;
+  if (MPI_Init) *(void**)&report = dlsym(recorder, "paceline_report_unseen_mpi");
+  if (report) report();
+  return (Initialize*)dlsym(recorder, name);
 }
 
 static int pass_on(Initialize* preloaded, const char* name, void* of_nvtx) {

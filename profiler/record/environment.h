@@ -97,6 +97,9 @@ inline constexpr char env_clock_error[] = "PACELINE_CLOCK_ERROR";
 // MPI_Finalize. Unset: 10.
 inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";
 
+// Process id of the command, which `paceline record` replaced itself by. Unset: it is a child of `paceline record`.
+inline constexpr char env_command_pid[] = "PACELINE_COMMAND_PID";
+
 // The path of the recorder, which libpaceline-nvtx.so loads in a program that lost LD_PRELOAD.
 inline constexpr char env_recorder[] = "PACELINE_RECORDER";
 

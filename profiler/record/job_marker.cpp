@@ -94,7 +94,7 @@ std::string who_runs(const Marker& marker, const fs::path& path) {
   const std::string host = format::this_host(), boot = format::this_boot();
   const bool sees_pids = format::proc_shows_own_pids();
   const std::uint64_t own_namespace = format::pid_namespace();
-  bool elsewhere = false;
+  bool on_other_host = false;
   std::string who;
   for (const Command& command : marker.commands) {
     const bool other_namespace = command.pid_namespace != 0 && command.pid_namespace != own_namespace;
@@ -102,14 +102,16 @@ std::string who_runs(const Marker& marker, const fs::path& path) {
       if (format::runs_in_this_namespace(command.pid, command.start))
         return fmt::format("process {} runs", command.pid);
     } else if (command.boot_id == boot || command.host != host) {
-      elsewhere = true;
+      on_other_host |= command.boot_id != boot;
       who = command.boot_id == boot ? fmt::format("process {} in another container", command.pid)
                                     : fmt::format("process {} on {}", command.pid, command.host);
     }
   }
-  if (!elsewhere) return {};
-  // Processes that cannot be seen from here: by the job's traces, and before the first one by the marker's age.
-  if (!is_being_recorded(path.parent_path(), marker.job).value_or(format::is_fresh(path))) return {};
+  if (who.empty()) return {};
+  // Processes that cannot be seen from here: by the job's traces. Before the first one is written or, from another
+  // host, can be seen, by the marker's age. In a container of this host there may be none at all.
+  const bool counts_as_running = on_other_host && format::is_fresh(path);
+  if (!is_being_recorded(path.parent_path(), marker.job).value_or(counts_as_running)) return {};
   return fmt::format("{} may still run; if it does not, remove {}", who, path.string());
 }
 

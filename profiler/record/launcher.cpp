@@ -71,6 +71,20 @@ std::size_t open_mpi_identity(char* out, std::size_t capacity) noexcept {
                         capacity);
 }
 
+// MPICH's mpirun and its derivatives on one host: their process "hydra_pmi_proxy" started all ranks. Several hosts have
+// one each.
+std::size_t hydra_identity(char* out, std::size_t capacity) noexcept {
+  if (!is("PMI_RANK") || strcmp(or_empty("MPI_LOCALNRANKS"), or_empty("PMI_SIZE")) != 0) return 0;
+  format::ProcessStatus process;
+  bool found = format::read_own_process(process);
+  while (found && strncmp(process.name, "hydra_", 6) != 0) {
+    found = process.parent > 0 && format::read_process(process.parent, process);
+  }
+  if (!found) return 0;
+  return length_written(
+      snprintf(out, capacity, "hydra-%d-%llu", process.pid, static_cast<unsigned long long>(process.start)), capacity);
+}
+
 // Slurm's step, or the name space of another launcher with PMIx.
 std::size_t step_identity(char* out, std::size_t capacity) noexcept {
   if (is("SLURM_JOB_ID") && is("SLURM_STEP_ID")) {
@@ -122,6 +136,7 @@ std::size_t launch_identity(char* out, std::size_t capacity) noexcept {
   if (capacity == 0) return 0;
   out[0] = '\0';
   if (const std::size_t length = open_mpi_identity(out, capacity)) return length;
+  if (const std::size_t length = hydra_identity(out, capacity)) return length;
   return step_identity(out, capacity);
 }
 

@@ -36,15 +36,6 @@ std::string filled_in(const std::string& pattern) {
   return name.data();
 }
 
-std::vector<fs::path> trace_files(const fs::path& directory) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().extension() == ending && fs::is_regular_file(entry.symlink_status()))
-      files.push_back(entry.path());
-  }
-  return files;
-}
-
 // The job in a file's header; nothing if the header is damaged.
 std::optional<std::string> job_of(const fs::path& file) {
   try {
@@ -84,6 +75,15 @@ Owner owner_of(const fs::path& file, const std::string& job) {
 }
 
 }  // namespace
+
+std::vector<fs::path> trace_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() == ending && fs::is_regular_file(entry.symlink_status()))
+      files.push_back(entry.path());
+  }
+  return files;
+}
 
 fs::path absolute_directory(const fs::path& path, const char* option) {
   std::error_code error;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace paceline::record {
 
@@ -21,6 +22,9 @@ void check_placeholders(const std::string& option);
 // The absolute path without "." and "..". Throws Error, which names the option, if the current directory no longer
 // exists.
 std::filesystem::path absolute_directory(const std::filesystem::path& path, const char* option);
+
+// The regular files of the directory whose names end in .pace.
+std::vector<std::filesystem::path> trace_files(const std::filesystem::path& directory);
 
 // Creates the directory if necessary and marks it for this job (job_marker.h). Throws Error if it cannot be written to,
 // if another job is running there, or if it has trace files of another job. With `force` those files are removed,

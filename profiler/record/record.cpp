@@ -126,7 +126,10 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
   if (const std::string error = measure_clock_error(); !error.empty()) set_variable(env_clock_error, error);
   const fs::path library = find_recorder();
   fs::path stage;
-  if (!options.stage.empty()) {
+  if (options.stage.empty()) {
+    set_variable(env_command_pid, std::to_string(getpid()));
+  } else {
+    unsetenv(env_command_pid);
     stage = make_stage(options.stage);
     note_stage(stage, output);
     set_variable(env_stage, stage);
@@ -190,6 +193,10 @@ int run_recorded(const RecordOptions& options) {
   const int failure = errno;
   empty_stage(stage, output, options.force);
   if (status == -1) return report_failed_start(command, failure);
+  std::error_code error;
+  if (launched_rank().rank <= 0 && fs::is_directory(output, error) && trace_files(output).empty()) {
+    say("no process of the command opened a trace file: none called NVTX or MPI, or the recorder was not loaded");
+  }
   end_alike(status);
 }
 

@@ -57,7 +57,18 @@ void thread_ended(void*) {
 
 }  // namespace
 
-void start_writers() { pthread_key_create(&thread_end_key, thread_ended); }
+// The key is the last of those whose values need no memory of their own, because the GNU C library keeps one value of a
+// key for all namespaces of dlmopen: the first keys may be others' there.
+void start_writers() {
+  constexpr pthread_key_t last_without_memory = 31;
+  pthread_key_t keys[last_without_memory + 1];
+  std::size_t made = 0;
+  while (made < std::size(keys) && pthread_key_create(&keys[made], thread_ended) == 0) {
+    thread_end_key = keys[made++];
+    if (thread_end_key >= last_without_memory) break;
+  }
+  while (made > 1) pthread_key_delete(keys[--made - 1]);
+}
 
 void define_waits() {
   if (!settings.lossless) return;

@@ -112,18 +112,19 @@ static void end_workers(void) {
   }
 }
 
-// Iterations around ranges of a library in a namespace of its own, which loads a recorder of its own.
-static int use_namespace(const char* path) {
-  void* library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
-  if (library == NULL) return 1;
-  void (*make_ranges)(const char*, int) = NULL;
-  *(void**)&make_ranges = dlsym(library, "make_ranges");
-  for (int i = 0; i < 10; ++i) {
+// An iteration around the ranges of a library, for each of `count` copies in namespaces of their own.
+static int use_namespaces(const char* path, int count) {
+  int failed = 0;
+  for (int i = 0; i < count; ++i) {
     nvtxRangePushA("iteration");
-    make_ranges("inside", 3);
+    void* library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+    if (library == NULL) fprintf(stderr, "namespace %d: %s\n", i, dlerror());
+    int (*make_ranges)(const char*) = NULL;
+    if (library != NULL) *(void**)&make_ranges = dlsym(library, "make_ranges_in_threads");
+    if (make_ranges == NULL || make_ranges("inside") != 0) ++failed;
     nvtxRangePop();
   }
-  return 0;
+  return failed;
 }
 
 // The handler of a timer emits ranges while the main thread does, also where that one is in the middle of a range or
@@ -275,7 +276,8 @@ int main(int argc, char** argv) {
     printf("%ld\n", resident_kib());
   } else if (strcmp(mode, "names") == 0) {
     char name[32];
-    for (int i = 0; i < 60000; ++i) {
+    const int count = argc > 3 ? atoi(argv[3]) : 60000;
+    for (int i = 0; i < count; ++i) {
       snprintf(name, sizeof name, "%.20s %d", argc > 2 ? argv[2] : "one of many names:", i);
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
@@ -289,8 +291,8 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "quiet") == 0 && argc > 2) {
     nvtxMarkA("here");
     while (access(argv[2], F_OK) != 0) usleep(10000);
-  } else if (strcmp(mode, "namespace") == 0 && argc > 2) {
-    return use_namespace(argv[2]);
+  } else if (strcmp(mode, "namespaces") == 0 && argc > 3) {
+    return use_namespaces(argv[2], atoi(argv[3]));
   } else if (strcmp(mode, "ranges") == 0) {
     ranges("successor", 7);
   } else if (strcmp(mode, "fork") == 0 || strcmp(mode, "fork-exec") == 0 || strcmp(mode, "worker") == 0) {

@@ -98,6 +98,17 @@ TEST_F(RecordContainer, AProcOfTheHostShowsTheRankItself) {
   }
 }
 
+// Whether the first one still runs cannot be seen from the second container, so the traces decide.
+TEST_F(RecordContainer, ARunThatRecordedNothingDoesNotHoldItsDirectory) {
+  for (const std::string container : {with_own_proc, with_proc_of_the_host}) {
+    fs::remove_all(directory / "run");
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const Ended ended = run(container + PACELINE " record -o run -- /bin/true");
+      ASSERT_TRUE(ended.by_itself(0)) << container << repeat << ": " << ended.err;
+    }
+  }
+}
+
 // A worker names its parent by the id that the parent has inside.
 TEST_F(RecordContainer, AForkedWorkerInsideBelongsToItsParent) {
   for (const char* container : {with_own_proc, with_proc_of_the_host}) {

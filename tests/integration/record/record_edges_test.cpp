@@ -102,6 +102,35 @@ TEST_F(RecordEdges, TheClocksOfTheCpusAreComparedBeforeTheCommandStarts) {
   EXPECT_EQ(only_file().setting("counter_error_ns"), "");
 }
 
+TEST_F(RecordEdges, ACommandThatRecordsNothingIsOneLine) {
+  const std::string nothing = "no process of the command opened a trace file";
+  const std::pair<std::string, bool> commands[] = {
+      {"/bin/true", true},
+      {"env -i " CUT " caught run", true},
+      {"sh -c \"env -i " CUT " caught run; true\"", true},
+      {"sh -c \"true; exec env -i " CUT " caught run\"", true},
+      {"/usr/bin/python3 -c \"import ctypes, subprocess; ctypes.CDLL(None).clearenv(); subprocess.call([\\\"" CUT
+       "\\\", \\\"caught\\\", \\\"run\\\"])\"",
+       true},
+      {CUT " caught run", false},
+      {"env -u LD_PRELOAD " CUT " caught run", false},
+      {"sh -c \"" CUT " caught run; true\"", false},
+      {"sh -c \"/bin/true; exec " CUT " caught run\"", false},
+      {mpirun() + "-n 2 " CUT " caught run", false},
+  };
+  for (const std::string options : {"", "--stage stage "}) {
+    for (const auto& [command, is_said] : commands) {
+      std::filesystem::remove_all(directory / "run");
+      const Ended ended = record(options, command);
+      EXPECT_TRUE(ended.by_itself(0)) << options << command << ended.status << ended.err;
+      const std::size_t first = ended.err.find(nothing);
+      EXPECT_EQ(first != std::string::npos, is_said) << options << command << ": " << ended.err;
+      EXPECT_EQ(ended.err.rfind(nothing), first) << options << command << ": " << ended.err;
+      EXPECT_EQ(files().empty(), is_said) << options << command;
+    }
+  }
+}
+
 TEST_F(RecordEdges, ProcessesThatMpiSpawnsAreReported) {
   const Ended alone = run(mpirun() + "-n 1 " PACELINE " record -o run -- " SPAWN);
   ASSERT_TRUE(alone.by_itself(0)) << alone.err;

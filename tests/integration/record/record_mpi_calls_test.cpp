@@ -1,5 +1,7 @@
 // Every family of MPI functions, under each MPI library that is installed: bytes, peers, communicators, sequences,
 // requests, windows and files, as the programs every_call.c and threads.c have them.
+#include <nlohmann/json.hpp>
+
 #include "analysis/load/load.h"
 #include "analysis/metrics/collectives.h"
 #include "tests/integration/record/mpi_calls.h"
@@ -395,6 +397,26 @@ TEST_P(RecordMpiCalls, ACollectiveTakesAtMostFortyBytesOnDisk) {
     std::printf("%s: %.1f bytes a collective\n", GetParam().name, each);
   }
 }
+
+#ifdef PACELINE
+// A batch script with two mpirun, recorded as one job.
+TEST_P(RecordMpiCalls, TwoRunsOfMpirunInOneJobAreTwoRuns) {
+  const std::string mpirun = GetParam().launcher + std::string("-n 2 "),
+                    program = GetParam().programs + std::string("/tool_program");
+  const Ended ended = run(PACELINE " record -o run -- sh -c \"" + mpirun + program + "; " + mpirun + "sh -c \\\"" +
+                          program + " second; true\\\"\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  ASSERT_EQ(files().size(), 4u);
+  const auto info = nlohmann::json::parse(run(PACELINE " info --format json run").out);
+  ASSERT_EQ(info["traces"].size(), 2u) << info["traces"];
+  for (const auto& trace : info["traces"]) {
+    EXPECT_NE(trace["command"].dump().find("second"), std::string::npos) << trace["command"];
+  }
+  ASSERT_EQ(info["notes"].size(), 1u);
+  EXPECT_NE(info["notes"].dump().find("and 1 other file left out: an earlier mpirun"), std::string::npos)
+      << info["notes"];
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Libraries, RecordMpiCalls, ::testing::ValuesIn(mpi_libraries),
                          [](const auto& library) { return std::string(library.param.name); });

@@ -294,6 +294,29 @@ TEST(Hangs, APersistentCollectiveThatARankNeverStartedAgainIsFound) {
   EXPECT_TRUE(find_hangs(persistent_run(true)).empty()) << "what rank 1 started during the pause is not known";
 }
 
+// The death of a rank ends the call of another one, which has an error and fails.
+TEST(Hangs, ACollectiveThatEndedBecauseAnotherRankDiedIsNamed) {
+  const auto text = [](bool enters, std::uint64_t status, MpiId function) {
+    std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+    enter(files[0], function, 3, 30'000'000'000);
+    files[0].mpi_end(30'500'000'000, function);
+    files[0].add(60'000'000'000, format::EventType::process_end, status);
+    if (enters) enter(files[1], function, 3, 30'000'000'000);
+    files[1].file.header.closed = 0;
+    const auto hangs = find_hangs(import(files));
+    return hangs.empty() ? "" : hang_text(hangs[0]);
+  };
+  EXPECT_EQ(text(false, 1, MpiId::Allreduce),
+            "Rank 1 never entered MPI_Allreduce #4 on MPI_COMM_WORLD, which therefore failed: rank 0 was in it from "
+            "30.000 s for 0.500 s.");
+  EXPECT_EQ(
+      text(true, 1, MpiId::Allreduce),
+      "Rank 1 ended in MPI_Allreduce #4 on MPI_COMM_WORLD, which therefore failed: rank 0 was in it from 30.000 s "
+      "for 0.500 s.");
+  EXPECT_EQ(text(false, 0, MpiId::Allreduce), "") << "the file of rank 1 may be the older one of a running job";
+  EXPECT_EQ(text(false, 1, MpiId::Bcast), "") << "the root does not wait for the others";
+}
+
 TEST(SuddenEnds, NameTheRanksWhoseFilesAreNotClosed) {
   std::vector<PaceFile> files = {member(0, 3, 3), member(1, 3, 3), member(2, 3, 3)};
   EXPECT_EQ(sudden_ends_text(identities(import(files))), "");

@@ -16,6 +16,7 @@
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/record/launcher.h"
 
 namespace paceline::inject {
 namespace {
@@ -141,3 +142,12 @@ void after_finalize() { ask_mpi_nothing(); }
 const Source mpi_source = {.closed = report_missing_mpi, .reset_in_child = ask_mpi_nothing};
 
 }  // namespace paceline::inject
+
+// Called by libpaceline-nvtx.so (nvtx_entry.c) where a library uses NVTX and MPI and the recorder is not preloaded.
+extern "C" __attribute__((visibility("default"))) void paceline_report_unseen_mpi() {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true) || paceline::record::launched_rank().rank > 0) return;
+  paceline::inject::say(
+      "a library with MPI is in a namespace of its own (dlmopen), or LD_PRELOAD was lost: its MPI "
+      "calls are not recorded");
+}
