@@ -13,13 +13,14 @@ import sys
 ROOMS = {
     "profiler": [
         "format",
+        "launch",
         "record",
         "inject/system",
-        "inject/core",
+        "inject/buffer inject/output inject/process",
         "inject/sources",
         "inject/sources/watch",
         "inject/sources/clock_exchange",
-        "inject/sources/nvtx",
+        "inject/sources/nvtx inject/sources/script",
         "inject/sources/mpi",
         "inject/sources/counters",
         "inject",

@@ -1,9 +1,9 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
-#include "profiler/inject/closers.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/closers.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/ends.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/ends.h"
 #include "profiler/inject/system/say.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))

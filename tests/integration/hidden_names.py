@@ -8,7 +8,7 @@ import re
 import sys
 
 # Folders whose files are compiled together (those of profiler/inject are not).
-LIBRARIES = [["analysis"], ["viewer"], ["profiler/format"], ["profiler/record"],
+LIBRARIES = [["analysis"], ["viewer"], ["profiler/format"], ["profiler/launch"], ["profiler/record"],
              ["trainer/core", "trainer/nn", "trainer/backend", "trainer/optim"], ["trainer/comm"], ["trainer/cli", "trainer/run", "trainer/updaters", "trainer/data"]]
 FUNCTION = re.compile(r"^(?!\s|#|//|return|using|typedef|struct|class|enum|namespace|friend|\}|TEST)"
                       r"[\w:<>,\*& ]+?[ \*&](\w+)\(", re.M)

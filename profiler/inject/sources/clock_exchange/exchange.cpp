@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <atomic>
 
-#include "profiler/inject/core/drain.h"
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/drain.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
 #include "profiler/inject/sources/clock_exchange/packet.h"
 #include "profiler/inject/sources/clock_exchange/secret.h"
@@ -23,7 +23,7 @@
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/system_clock.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

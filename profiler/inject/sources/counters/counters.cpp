@@ -8,18 +8,18 @@
 #include <algorithm>
 #include <atomic>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
-#include "profiler/inject/core/settings.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
 #include "profiler/inject/sources/counters/cgroup.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/system/settings.h"
 #include "profiler/inject/system/system_clock.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

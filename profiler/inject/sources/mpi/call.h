@@ -24,7 +24,7 @@
 #include <string_view>
 
 #include "profiler/format/mpi_functions.h"
-#include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/sources/mpi/library.h"
 #include "profiler/inject/sources/mpi/roles.h"
 

@@ -5,9 +5,9 @@
 
 #include <string_view>
 
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/requests.h"

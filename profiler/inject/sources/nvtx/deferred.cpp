@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/system/say.h"
 

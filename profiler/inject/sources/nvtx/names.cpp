@@ -4,8 +4,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/hot.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/hot.h"
 #include "profiler/inject/sources/nvtx/copies.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"

@@ -11,8 +11,8 @@
 //
 #include <nvtx3/nvToolsExtSync.h>
 //
-#include "profiler/inject/core/starts.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/starts.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/system/quiet_thread.h"

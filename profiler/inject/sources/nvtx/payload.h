@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
 
 namespace paceline::inject {
 

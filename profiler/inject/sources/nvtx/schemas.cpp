@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 
 namespace paceline::inject {

@@ -1,0 +1,332 @@
+#include "profiler/inject/buffer/writer.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "profiler/inject/buffer/chunks.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/hot.h"
+#include "profiler/inject/buffer/lost.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/children.h"
+#include "profiler/inject/process/drain.h"
+#include "profiler/inject/system/settings.h"
+
+namespace paceline::inject {
+
+Gate gate;
+thread_local constinit ThreadWriter writer;
+PACELINE_HOT std::uint64_t start_ticks = 0;
+PACELINE_HOT std::atomic<FileState> file_state{FileState::unopened};
+Session session;
+
+namespace {
+
+using format::ChunkHeader;
+using format::ChunkState;
+
+pthread_key_t thread_end_key;
+std::atomic<std::uint32_t> next_track{0};
+std::atomic<std::uint64_t> next_sequence{1};
+
+std::atomic<std::uint64_t> gave_up{~std::uint64_t{0}};  // session.freed when a thread waited for too long
+std::atomic<std::uint64_t> wait_scope{0};  // of the ranges that show how long a thread waited for room (--lossless)
+
+void retire_chunk() {
+  const std::uint32_t number = number_of(writer.chunk);
+  std::atomic_ref<std::uint32_t>(writer.chunk->state)
+      .store(static_cast<std::uint32_t>(ChunkState::full), std::memory_order_release);
+  writer.chunk = nullptr;
+  writer.next = writer.end = writer.reserve_end = nullptr;
+  session.full.insert(number);
+  wake_drain();
+}
+
+// Drains the chunk of a thread that ends, so that a program with many short threads does not use up the live area.
+void thread_ended(void*) {
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  const Making making;
+  leave_lost();
+  if (writer.chunk != nullptr) retire_chunk();
+}
+
+}  // namespace
+
+void start_writers() { pthread_key_create(&thread_end_key, thread_ended); }
+
+void define_waits() {
+  if (!settings.lossless) return;
+  constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
+  wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
+  emit_surely(events::Domain{.domain = own_domain, .name = intern(std::string_view("paceline"))});
+}
+
+void reset_writers_in_child() {
+  next_track = 0;
+  next_sequence = 1;
+}
+
+void record_clock_pair() {
+  const ClockPair pair = read_clock_pair();
+  emit_at(pair.ticks,
+          events::ClockPair{
+              .realtime_ns = pair.realtime_ns, .monotonic_raw_ns = pair.monotonic_raw_ns, .width = pair.width});
+}
+
+void count_dropped(format::DropCause cause, std::uint64_t events) {
+  if (session.file.header == nullptr) return;
+  std::atomic_ref<std::uint64_t>(session.file.dropped(cause)).fetch_add(events, std::memory_order_relaxed);
+}
+
+// The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
+// killed. Events after the end of the recording are not counted.
+void lose_event() {
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  const bool disk = session.disk_error.load(std::memory_order_relaxed) != 0;
+  const format::DropCause cause = disk ? format::DropCause::disk : format::DropCause::no_free_chunk;
+  note_lost(cause, 1);
+  count_dropped(cause);
+}
+
+void lose_interrupted() {
+  if (gate.on.load(std::memory_order_relaxed) == 0 &&
+      file_state.load(std::memory_order_relaxed) != FileState::opening) {
+    return;
+  }
+  if (writer.interrupted == 0) writer.interrupted_at = ticks();
+  ++writer.interrupted;
+}
+
+void settle_interrupted() {
+  const std::uint32_t events = writer.interrupted;
+  writer.interrupted = 0;
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  note_lost(format::DropCause::interrupted, events, std::max(writer.interrupted_at, start_ticks));
+  count_dropped(format::DropCause::interrupted, events);
+}
+
+std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
+
+void know_thread() {
+  if (!writer.known) {
+    writer.known = true;
+    writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
+    writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  }
+  pthread_setspecific(thread_end_key, &writer);
+}
+
+namespace {
+
+bool has_room(std::uint32_t slots) { return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots); }
+
+void open_chunk(std::uint32_t number) {
+  know_thread();
+  ChunkHeader* chunk = session.file.chunk_at(number);
+  chunk->track = writer.track;
+  chunk->thread_id = writer.thread_id;
+  std::atomic_ref<std::uint64_t>(chunk->sequence).store(take_chunk_sequence(), std::memory_order_release);
+  std::atomic_ref<std::uint32_t>(chunk->state)
+      .store(static_cast<std::uint32_t>(ChunkState::open), std::memory_order_release);
+  writer.chunk = chunk;
+  writer.next = reinterpret_cast<Slot*>(chunk + 1);
+  writer.end = writer.next + slots_of_chunk(number);
+}
+
+// Writes the ends that could not be written at their time.
+void pay_owed() {
+  const std::uint64_t now = ticks();
+  for (std::uint8_t pop = 0; pop < writer.owed_pops; ++pop) {
+    publish(writer.next, 1, EventType::pop, writer.owed_pop[pop], now);
+  }
+  if (writer.owed_mpi_end != 0) publish(writer.next, 1, EventType::mpi_end, writer.owed_mpi_end, now);
+  writer.owed_pops = 0;
+  writer.owed_mpi_end = 0;
+}
+
+// Takes a free chunk: a page for a thread that has none yet, otherwise a unit, or a page if there is no unit.
+std::uint32_t take_chunk(std::uint32_t slots) {
+  const bool fits_page = slots + std::size(writer.owed_pop) + 8 <= format::slots_per_page;
+  if (!fits_page) return take_unit();
+  if (!writer.known) return take_page();
+  const std::uint32_t unit = take_unit();
+  return unit != no_chunk ? unit : take_page();
+}
+
+// Takes a page of the reserve. Its `end` is null, so that every event calls next_chunk().
+Slot* place_in_reserve(std::uint32_t slots, Need need) {
+  // Room in a page that this thread already has is also kept for events that are needed more.
+  if (need == Need::none || slots > format::slots_per_page ||
+      !reserve_has_more_than(static_cast<std::uint32_t>(need))) {
+    return nullptr;
+  }
+  if (writer.reserve_end == nullptr || writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) {
+    const std::uint32_t page = take_reserve();
+    if (page == no_chunk) return nullptr;
+    if (writer.chunk != nullptr) retire_chunk();
+    open_chunk(page);
+    pay_owed();
+    writer.reserve_end = writer.end;
+    writer.end = nullptr;
+    if (writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) return nullptr;
+  }
+  return writer.next;
+}
+
+// Records the time that a thread waited as a range on its track.
+void record_wait(std::uint64_t began) {
+  const std::uint64_t scope = wait_scope.load(std::memory_order_relaxed);
+  if (scope == 0) return;
+  publish(writer.next, 1, EventType::push, scope, began);
+  publish(writer.next, 1, EventType::pop, scope >> 48, ticks());
+}
+
+// Waits for a chunk for a limited time, because the drain may not be alive.
+std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
+  const std::int64_t deadline = system_ns(CLOCK_MONOTONIC) + longest_ns;
+  while (gate.accepting.load(std::memory_order_acquire) != 0 && drain_runs()) {
+    const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
+    const std::uint32_t number = take_chunk(slots);
+    if (number != no_chunk) return number;
+    if (system_ns(CLOCK_MONOTONIC) > deadline) {
+      gave_up.store(seen, std::memory_order_relaxed);  // no thread waits again until a chunk is freed
+      return no_chunk;
+    }
+    wake_drain();
+    wait_for_free(seen);
+  }
+  return no_chunk;
+}
+
+}  // namespace
+
+Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
+  const Making making;
+  constexpr std::int64_t a_minute = 60'000'000'000, a_moment = 200'000'000;
+  if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
+  if (writer.end != nullptr) retire_chunk();  // but not a page of the reserve
+  // In an overload most events come here. They return early if no chunk was freed since the event before.
+  const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
+  std::uint32_t number = writer.starved && writer.starved_at == seen ? no_chunk : take_chunk(slots);
+  writer.starved = number == no_chunk;
+  writer.starved_at = seen;
+  may_wait = may_wait && !writer.never_waits;
+  if (number == no_chunk && may_wait && settings.lossless && gave_up.load(std::memory_order_relaxed) != seen) {
+    const std::uint64_t began = ticks();
+    number = wait_for_chunk(slots, a_minute);
+    if (number != no_chunk) {
+      if (writer.chunk != nullptr) retire_chunk();
+      open_chunk(number);
+      record_wait(began);
+    }
+  } else {
+    // Threads may start faster than the drain can follow. So the first event of a thread waits for a moment.
+    if (number == no_chunk && may_wait && !writer.known) number = wait_for_chunk(slots, a_moment);
+    if (number != no_chunk) {
+      if (writer.chunk != nullptr) retire_chunk();
+      open_chunk(number);
+    }
+  }
+  if (number == no_chunk) return place_in_reserve(slots, need);
+  record_lost(ticks());
+  pay_owed();
+  return has_room(slots) ? writer.next : nullptr;
+}
+
+// Waiting causes no deadlock: the drain frees chunks even if it cannot store their contents.
+Slot* claim_surely(std::uint32_t slots) {
+  constexpr std::int64_t longest_ns =
+      1'000'000'000;  // measured by the clock, because a short sleep may take long on a busy machine
+  for (std::int64_t began = 0;;) {
+    Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, Need::inner, false);
+    if (slot != nullptr) return slot;
+    if (gate.accepting.load(std::memory_order_acquire) == 0) return nullptr;
+    const std::int64_t now = system_ns(CLOCK_MONOTONIC);
+    if (began == 0) began = now;
+    if (now - began > longest_ns) break;
+    wake_drain();
+    usleep(1000);
+  }
+  lose_event();
+  return nullptr;
+}
+
+bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
+  const Making making;
+  remember_definition(type, low, extension);
+  const auto slots = static_cast<std::uint32_t>(1 + extension.size());
+  Slot* slot = claim_surely(slots);
+  if (slot == nullptr) return false;
+  std::copy(extension.begin(), extension.end(), slot + 1);
+  publish(slot, slots, type, low, ticks());
+  return true;
+}
+
+bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
+  const Making making;
+  Slot* slot = claim(1, need_of(type));
+  if (slot != nullptr) publish(slot, 1, type, low, at);
+  return slot != nullptr;
+}
+
+bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
+  const Making making;
+  Slot* slot = claim(2, need_of(type));
+  if (slot == nullptr) return false;
+  slot[1] = extension;
+  publish(slot, 2, type, low, at);
+  return true;
+}
+
+bool emit_text(EventType type, std::uint64_t low, std::string_view text) {
+  const Making making;
+  const auto slots = static_cast<std::uint32_t>(1 + (text.size() + sizeof(Slot) - 1) / sizeof(Slot));
+  Slot* slot = claim_surely(slots);
+  if (slot == nullptr) return false;
+  memcpy(static_cast<void*>(slot + 1), text.data(), text.size());  // the rest of the last slot is zero already
+  publish(slot, slots, type, low, ticks());
+  return true;
+}
+
+namespace {
+
+constexpr std::uint32_t deepest = 63;  // pushes from here on share a bit
+
+}  // namespace
+
+void lose_push() {
+  const std::uint32_t depth = std::min(writer.depth, deepest);
+  writer.lost_pushes |= std::uint64_t{1} << depth;
+  if (depth == deepest) ++writer.lost_deep;
+}
+
+bool leave_lost_push() {
+  const std::uint32_t depth = std::min(writer.depth, deepest);
+  const std::uint64_t bit = std::uint64_t{1} << depth;
+  const bool lost = (writer.lost_pushes & bit) != 0;
+  if (depth == deepest) {
+    if (lost && --writer.lost_deep == 0) writer.lost_pushes &= ~bit;
+  } else {
+    writer.lost_pushes &= bit - 1;  // nothing is open at this depth or deeper now
+    writer.lost_deep = 0;
+  }
+  return !lost;
+}
+
+void owe_pop(std::uint64_t low) {
+  if (writer.owed_pops < std::size(writer.owed_pop)) {
+    writer.owed_pop[writer.owed_pops++] = static_cast<std::uint16_t>(low);
+  }
+}
+
+void emit_mpi_end(std::uint64_t low) {
+  if (!emit(EventType::mpi_end, low)) writer.owed_mpi_end = low;
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,106 @@
+#include "profiler/inject/output/chunk_writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+
+#include "profiler/format/block.h"
+#include "profiler/inject/buffer/chunks.h"
+#include "profiler/inject/buffer/lost.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/control.h"
+#include "profiler/inject/system/say.h"
+
+namespace paceline::inject {
+namespace {
+
+using format::ChunkHeader;
+
+// The encoder lives in place, never destroyed: this library must not run a destructor while others still record.
+alignas(format::BlockEncoder) std::byte encoder_place[sizeof(format::BlockEncoder)];
+format::BlockEncoder* encoder = nullptr;
+bool disk_complained = false;
+Slot kept[format::slots_per_chunk];
+
+const Slot* slots_of(std::uint32_t number) { return reinterpret_cast<const Slot*>(session.file.chunk_at(number) + 1); }
+
+bool append(const ChunkHeader& chunk, const Slot* slots, std::size_t count) {
+  const std::span<const std::byte> block = encoder->encode(chunk, slots, count);
+  errno = ENOMEM;
+  return !block.empty() && append_block(session.file, block);
+}
+
+}  // namespace
+
+void start_chunk_writer() {
+  if (encoder == nullptr) encoder = new (encoder_place) format::BlockEncoder;
+  disk_complained = false;
+}
+
+bool write_chunk(std::uint32_t number) {
+  const Slot* slots = slots_of(number);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
+  return whole == 0 || append(*session.file.chunk_at(number), slots, whole);
+}
+
+bool write_slots(const ChunkHeader& chunk, const Slot* slots, std::size_t count) { return append(chunk, slots, count); }
+
+bool write_chunk_from(std::uint32_t number, std::uint64_t first_ticks) {
+  const Slot* slots = slots_of(number);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
+  std::size_t count = 0;
+  for (std::size_t at = 0, next = 0; at < whole; at = next) {
+    next = at + 1 + format::extension_slots(slots[at]);
+    if (format::ticks_of(slots[at]) < first_ticks && !format::outlives_ring(format::type_of(slots[at]))) continue;
+    std::copy(slots + at, slots + next, kept + count);
+    count += next - at;
+  }
+  return count == 0 || append(*session.file.chunk_at(number), kept, count);
+}
+
+void report_lost_events(int error) {
+  if (!disk_complained && error != ESTALE) say("%s: events are lost: %s", session.file.path, strerror(error));
+  disk_complained = true;
+}
+
+void store_chunk(std::uint32_t number, std::uint64_t first_ticks) {
+  if (!(first_ticks == 0 ? write_chunk(number) : write_chunk_from(number, first_ticks))) {
+    const int error = errno;
+    if (error == ESTALE) return;  // cut short: the end of the recording says so
+    if (error == EFBIG) {
+      set_pause(format::file_is_full, true);
+      // No chunk will become free any more, so no thread may wait for one.
+      gate.accepting.store(0, std::memory_order_release);
+      if (!disk_complained)
+        say("%s: recording ends here: the file has its largest size (--max-size)", session.file.path);
+      disk_complained = true;
+      return;
+    }
+    // Recording goes on in the memory that there is.
+    const ChunkSummary lost = summarize_chunk(number);
+    note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
+    count_dropped(format::DropCause::disk, lost.events);
+    report_lost_events(error);
+  } else {
+    write_lost(false);
+  }
+  set_free(number);
+}
+
+ChunkSummary summarize_chunk(std::uint32_t number) {
+  const Slot* slots = slots_of(number);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
+  ChunkSummary summary;
+  for (std::size_t at = 0; at < whole; at += 1 + format::extension_slots(slots[at])) {
+    const std::uint64_t ticks = format::ticks_of(slots[at]);
+    summary.first_ticks = summary.events == 0 ? ticks : std::min(summary.first_ticks, ticks);
+    ++summary.events;
+    summary.last_ticks = std::max(summary.last_ticks, format::ticks_of(slots[at]));
+  }
+  return summary;
+}
+
+}  // namespace paceline::inject
