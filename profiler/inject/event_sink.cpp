@@ -4,6 +4,7 @@
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/process/closers.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {

@@ -14,6 +14,7 @@
 
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/process/ends.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/say.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))

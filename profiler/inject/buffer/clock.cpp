@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "profiler/inject/buffer/hot.h"
-#include "profiler/inject/buffer/names.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/sysfs.h"
 #include "profiler/launch/environment.h"
@@ -108,16 +107,6 @@ std::int64_t utc_error_us() {
   const int status = adjtimex(&state);
   if (status < 0 || status == TIME_ERROR || (state.status & STA_UNSYNC) != 0) return -1;
   return state.maxerror;
-}
-
-void record_clock_error() {
-  const char* given = getenv(record::env_clock_error);
-  char number[24] = "", boot[64] = "", text[128] = "", here[64] = "";
-  if (given == nullptr || sscanf(given, "%23[0-9] %63s %127[^\n]", number, boot, text) != 3) return;
-  read_file("/proc/sys/kernel/random/boot_id", here, sizeof here);
-  if (strcmp(here, boot) != 0) return;  // the variable came from another machine
-  record_setting("counter_error_ns", number);
-  record_setting("counter_error_source", text);
 }
 
 void start_clock() {

@@ -56,9 +56,6 @@ struct ClockPair {
 // Returns the narrowest of ten brackets. Cost: about 1 µs.
 ClockPair read_clock_pair();
 
-// Records the error between the clocks of this machine's CPUs, if `paceline record` has measured it.
-void record_clock_error();
-
 // The largest error of CLOCK_REALTIME against UTC, in µs, as the kernel learned it from NTP or PTP; -1 if no service
 // sets the clock.
 std::int64_t utc_error_us();

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "profiler/format/events.h"
+#include "profiler/inject/buffer/definitions.h"
 #include "profiler/inject/buffer/writer.h"
 
 namespace paceline::inject {

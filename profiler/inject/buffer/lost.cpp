@@ -4,8 +4,10 @@
 #include <atomic>
 
 #include "profiler/inject/buffer/chunks.h"
-#include "profiler/inject/buffer/writer.h"
-#include "profiler/inject/output/chunk_writer.h"
+#include "profiler/inject/buffer/clock.h"
+#include "profiler/inject/buffer/gate.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/buffer/thread_writer.h"
 
 namespace paceline::inject {
 namespace {
@@ -65,7 +67,7 @@ void clear(std::uint32_t number) {
   if (number != common) free_entries.insert(number);
 }
 
-bool write_entry(std::uint32_t number) {
+bool write_entry(std::uint32_t number, WriteSlots* write) {
   LostEntry& entry = table()[number];
   const std::uint64_t events = load(entry.events);
   if (events > 0) {
@@ -76,7 +78,7 @@ bool write_entry(std::uint32_t number) {
     chunk.track = entry.track;
     chunk.thread_id = entry.thread_id;
     chunk.sequence = take_chunk_sequence();
-    if (!write_slots(chunk, slots, std::size(slots))) return false;
+    if (!write(chunk, slots, std::size(slots))) return false;
   }
   clear(number);
   return true;
@@ -125,6 +127,38 @@ void leave_lost() {
   writer.lost = nullptr;
 }
 
+void count_dropped(format::DropCause cause, std::uint64_t events) {
+  if (session.file.header == nullptr) return;
+  std::atomic_ref<std::uint64_t>(session.file.dropped(cause)).fetch_add(events, std::memory_order_relaxed);
+}
+
+// The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
+// killed. Events after the end of the recording are not counted.
+void lose_event() {
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  const bool disk = session.disk_error.load(std::memory_order_relaxed) != 0;
+  const format::DropCause cause = disk ? format::DropCause::disk : format::DropCause::no_free_chunk;
+  note_lost(cause, 1);
+  count_dropped(cause);
+}
+
+void lose_interrupted() {
+  if (gate.on.load(std::memory_order_relaxed) == 0 &&
+      file_state.load(std::memory_order_relaxed) != FileState::opening) {
+    return;
+  }
+  if (writer.interrupted == 0) writer.interrupted_at = ticks();
+  ++writer.interrupted;
+}
+
+void settle_interrupted() {
+  const std::uint32_t events = writer.interrupted;
+  writer.interrupted = 0;
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  note_lost(format::DropCause::interrupted, events, std::max(writer.interrupted_at, start_ticks));
+  count_dropped(format::DropCause::interrupted, events);
+}
+
 void note_lost_by_disk(const format::ChunkHeader& chunk, std::uint64_t first_ticks, std::uint64_t last_ticks,
                        std::uint64_t events) {
   constexpr auto disk = static_cast<std::uint32_t>(format::DropCause::disk);
@@ -145,17 +179,17 @@ void note_lost_by_disk(const format::ChunkHeader& chunk, std::uint64_t first_tic
   left_entries.insert(number);
 }
 
-bool write_lost(bool all) {
+bool write_lost(bool all, WriteSlots* write) {
   for (std::uint32_t number; (number = left_entries.take(format::lost_entries)) != LostSet::none;) {
     if (number == disk_entry) disk_entry = LostSet::none;
-    if (write_entry(number)) continue;
+    if (write_entry(number, write)) continue;
     left_entries.insert(number);
     return false;
   }
   if (!all) return true;
   bool done = true;
   for (std::uint32_t number = 0; number < format::lost_entries; ++number) {
-    if (load(table()[number].events) > 0) done = write_entry(number) && done;
+    if (load(table()[number].events) > 0) done = write_entry(number, write) && done;
   }
   return done;
 }

@@ -2,9 +2,11 @@
 // (format/layout.h), so that the file of a killed process shows it too.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::inject {
@@ -23,13 +25,25 @@ void record_lost(std::uint64_t now);
 // Called when the thread ends. The drain writes what the thread has lost.
 void leave_lost();
 
+// Adds to the counters of the file's header.
+void count_dropped(format::DropCause cause, std::uint64_t events = 1);
+
+// Notes and counts an event for which the calling thread found no room.
+void lose_event();
+
+// The same for an event of a signal handler that interrupted the making of another event: it is noted when the other
+// event is complete, by settle_interrupted().
+void lose_interrupted();
+void settle_interrupted();
+
 // --- called by the drain
 
 // Notes that a chunk's events were lost because the disk did not take them.
 void note_lost_by_disk(const format::ChunkHeader& chunk, std::uint64_t first_ticks, std::uint64_t last_ticks,
                        std::uint64_t events);
-// Writes the losses of threads that have ended and of the disk; with `all`, those of all threads. Returns false if the
-// disk does not take them.
-bool write_lost(bool all);
+// Passes the losses of threads that have ended and of the disk to `write`, as slots of whole events; with `all`, those
+// of all threads. Returns false if `write` does, which keeps that loss.
+using WriteSlots = bool(const format::ChunkHeader& chunk, const format::Slot* slots, std::size_t count);
+bool write_lost(bool all, WriteSlots* write);
 
 }  // namespace paceline::inject

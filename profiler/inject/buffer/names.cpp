@@ -10,7 +10,6 @@
 
 #include "profiler/format/iteration_rules.h"
 #include "profiler/inject/buffer/emit_event.h"
-#include "profiler/inject/process/source.h"
 #include "profiler/inject/system/settings.h"
 #include "profiler/launch/environment.h"
 
@@ -37,6 +36,7 @@ const Name** by_id =
     nullptr;  // [id - 1]; the table is large and nearly empty, so to walk through it takes milliseconds
 char* arena = nullptr;
 std::size_t arena_left = 0;
+NameListener* name_listener = nullptr;
 std::size_t arena_bytes = 0;  // of all blocks; bounded by Settings::names_bytes
 
 void* pages(std::size_t bytes) {
@@ -88,7 +88,7 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   memcpy(name->text, text.data(), text.size());
   std::atomic_ref<const Name*>(by_id[count]).store(name, std::memory_order_release);
   ++count;
-  call_sources(&Source::name_added, id, text);
+  if (name_listener != nullptr) name_listener(id, text);
   std::uint32_t at = hash % entries;
   while (in[at].hash.load(std::memory_order_relaxed) != 0) at = (at + 1) % entries;
   in[at].name = name;
@@ -156,6 +156,8 @@ std::uint32_t intern(std::string_view text) {
   return id;
 }
 
+void set_name_listener(NameListener* listener) { name_listener = listener; }
+
 std::string_view name_of(std::uint32_t id) {
   const Entry* in = table.load(std::memory_order_acquire);
   for (std::uint32_t at = 0; in != nullptr && at < entries; ++at) {
@@ -173,7 +175,7 @@ void repeat_names() {
     if (name == nullptr) continue;  // another thread of the parent was in the middle of it
     const std::string_view text(name->text, name->length);
     emit_text(EventType::name, name->id | std::uint64_t{name->length} << 32, text);
-    call_sources(&Source::name_added, name->id, text);
+    if (name_listener != nullptr) name_listener(name->id, text);
   }
 }
 

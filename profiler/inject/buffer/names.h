@@ -21,6 +21,11 @@ inline constexpr char overflow_iteration_name[] = "iteration (more names than ca
 std::uint32_t intern(std::string_view text);
 std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
 
+// Has `listener` called when a text has received a number, before an event with that number is written. The lock of the
+// names is held: it must not call intern().
+using NameListener = void(std::uint32_t id, std::string_view text);
+void set_name_listener(NameListener* listener);
+
 // The text of a number, "" if there is none. Looks at the whole table: for messages only.
 std::string_view name_of(std::uint32_t id);
 

@@ -6,12 +6,12 @@
 #include <atomic>
 
 #include "profiler/inject/buffer/chunk_set.h"
-#include "profiler/inject/output/output_file.h"
+#include "profiler/inject/buffer/mapped_file.h"
 
 namespace paceline::inject {
 
 struct Session {
-  OutputFile file;
+  MappedFile file;
   ChunkSet free;                         // whole units, zeroed, ready to be taken
   PageSet free_pages;                    // pages of divided units, the same
   PageSet reserve;                       // pages of the reserve, the same

@@ -1,38 +1,23 @@
 #include "profiler/inject/buffer/writer.h"
 
-#include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 
 #include "profiler/inject/buffer/chunks.h"
-#include "profiler/inject/buffer/emit_event.h"
-#include "profiler/inject/buffer/hot.h"
-#include "profiler/inject/buffer/lost.h"
-#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/drain_wakeup.h"
 #include "profiler/inject/buffer/session.h"
-#include "profiler/inject/process/children.h"
-#include "profiler/inject/process/drain.h"
 #include "profiler/inject/system/settings.h"
 
 namespace paceline::inject {
-
-Gate gate;
-thread_local constinit ThreadWriter writer;
-PACELINE_HOT std::uint64_t start_ticks = 0;
-PACELINE_HOT std::atomic<FileState> file_state{FileState::unopened};
-Session session;
 
 namespace {
 
 using format::ChunkHeader;
 using format::ChunkState;
-
-pthread_key_t thread_end_key;
-std::atomic<std::uint32_t> next_track{0};
-std::atomic<std::uint64_t> next_sequence{1};
 
 std::atomic<std::uint64_t> gave_up{~std::uint64_t{0}};  // session.freed when a thread waited for too long
 std::atomic<std::uint64_t> wait_scope{0};  // of the ranges that show how long a thread waited for room (--lossless)
@@ -57,70 +42,9 @@ void thread_ended(void*) {
 
 }  // namespace
 
-void start_writers() { pthread_key_create(&thread_end_key, thread_ended); }
+void start_writers() { start_threads(thread_ended); }
 
-void define_waits() {
-  if (!settings.lossless) return;
-  constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
-  wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
-  emit_surely(events::Domain{.domain = own_domain, .name = intern(std::string_view("paceline"))});
-}
-
-void reset_writers_in_child() {
-  next_track = 0;
-  next_sequence = 1;
-}
-
-void record_clock_pair() {
-  const ClockPair pair = read_clock_pair();
-  emit_at(pair.ticks,
-          events::ClockPair{
-              .realtime_ns = pair.realtime_ns, .monotonic_raw_ns = pair.monotonic_raw_ns, .width = pair.width});
-}
-
-void count_dropped(format::DropCause cause, std::uint64_t events) {
-  if (session.file.header == nullptr) return;
-  std::atomic_ref<std::uint64_t>(session.file.dropped(cause)).fetch_add(events, std::memory_order_relaxed);
-}
-
-// The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
-// killed. Events after the end of the recording are not counted.
-void lose_event() {
-  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
-  const bool disk = session.disk_error.load(std::memory_order_relaxed) != 0;
-  const format::DropCause cause = disk ? format::DropCause::disk : format::DropCause::no_free_chunk;
-  note_lost(cause, 1);
-  count_dropped(cause);
-}
-
-void lose_interrupted() {
-  if (gate.on.load(std::memory_order_relaxed) == 0 &&
-      file_state.load(std::memory_order_relaxed) != FileState::opening) {
-    return;
-  }
-  if (writer.interrupted == 0) writer.interrupted_at = ticks();
-  ++writer.interrupted;
-}
-
-void settle_interrupted() {
-  const std::uint32_t events = writer.interrupted;
-  writer.interrupted = 0;
-  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
-  note_lost(format::DropCause::interrupted, events, std::max(writer.interrupted_at, start_ticks));
-  count_dropped(format::DropCause::interrupted, events);
-}
-
-std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
-std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
-
-void know_thread() {
-  if (!writer.known) {
-    writer.known = true;
-    writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
-    writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
-  }
-  pthread_setspecific(thread_end_key, &writer);
-}
+void set_wait_scope(std::uint64_t scope) { wait_scope.store(scope, std::memory_order_relaxed); }
 
 namespace {
 
@@ -255,17 +179,6 @@ Slot* claim_surely(std::uint32_t slots) {
   }
   lose_event();
   return nullptr;
-}
-
-bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
-  const Making making;
-  remember_definition(type, low, extension);
-  const auto slots = static_cast<std::uint32_t>(1 + extension.size());
-  Slot* slot = claim_surely(slots);
-  if (slot == nullptr) return false;
-  std::copy(extension.begin(), extension.end(), slot + 1);
-  publish(slot, slots, type, low, ticks());
-  return true;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {

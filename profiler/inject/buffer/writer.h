@@ -16,61 +16,16 @@
 
 #include <stddef.h>
 
-#include <atomic>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "profiler/format/event_table.h"
-#include "profiler/format/layout.h"
 #include "profiler/inject/buffer/clock.h"
+#include "profiler/inject/buffer/gate.h"
+#include "profiler/inject/buffer/lost.h"
+#include "profiler/inject/buffer/thread_writer.h"
 
 namespace paceline::inject {
-
-using format::EventType;
-using format::Slot;
-
-// A page of its own. MADV_WIPEONFORK sets it to zero in a child of fork, so the child never writes to its parent's
-// file.
-struct alignas(format::page_bytes) Gate {
-  std::atomic<std::uint32_t> on{0};         // events are recorded
-  std::atomic<std::uint32_t> open{0};       // there is a file: definitions are recorded even while `on` is 0
-  std::atomic<std::uint32_t> accepting{0};  // chunks are handed out; still 1 for the last events after `open` became 0
-  std::atomic<std::uint32_t> source_flags[8] = {};  // of the event sources (sources/flags.h)
-};
-extern Gate gate;
-
-// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors. The first
-// members, in one line of the caches, are those that each event needs.
-struct alignas(64) ThreadWriter {
-  Slot* next = nullptr;
-  Slot* end = nullptr;  // null while the chunk is a page of the reserve, so that next_chunk() sees each event
-  // Lost pushes keep ranges balanced when events are dropped: a pop is left out if its push was dropped.
-  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some at depth 63 or deeper
-  std::uint32_t depth = 0;        // open pushes, recorded or not
-  std::uint32_t interrupted = 0;  // events of signal handlers that interrupted it in an event and were dropped
-  bool making = false;            // it is in the middle of an event (Making)
-
-  Slot* reserve_end = nullptr;
-  format::ChunkHeader* chunk = nullptr;
-  std::uint64_t thread_id = 0;
-  std::uint32_t track = 0;
-  bool known = false;        // it has a track
-  bool never_waits = false;  // true for the drain
-  bool starved = false;      // no chunk was free when session.freed was `starved_at`
-  std::uint32_t starved_at = 0;
-  std::uint32_t lost_deep = 0;  // the number of lost pushes at depth 63 or deeper
-  // An end that was dropped alone is written at the start of the next chunk.
-  std::uint8_t owed_pops = 0;
-  std::uint16_t owed_pop[32] = {};    // their domains
-  std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
-  format::LostEntry* lost = nullptr;  // what was lost since the latest chunk; null: nothing
-  std::uint64_t interrupted_at = 0;   // ticks of the first interrupted event
-};
-extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
-
-// Counts the events in `writer.interrupted` as lost.
-void settle_interrupted();
 
 // While this object lives, the calling thread is in the middle of an event, or waits for room or for a lock of the
 // recorder. A signal handler that emits an event at this moment must neither write into the thread's chunk nor wait for
@@ -96,55 +51,6 @@ class Making {
  private:
   bool interrupts_;
 };
-
-// The absolute ticks of the file's time zero.
-extern std::uint64_t start_ticks;
-
-// What a thread that finds the gate closed has to do about the file.
-enum class FileState : std::uint32_t {
-  settled,   // nothing: it is open, or it was closed, or there will be none
-  unopened,  // open_recorder() opens it
-  in_child,  // the next event opens it: this is a child of fork that will be recorded
-  opening,   // another thread opens it
-};
-extern std::atomic<FileState> file_state;
-// Opens the file of a child, or waits until another thread has opened the file. Returns true if there is one.
-//
-// A signal handler that emits may call this while it interrupts the program anywhere, for example while its thread
-// holds a lock of the C library that the opening needs. So the wait ends after 2 s, no second thread waits that long,
-// and the events until the file is open are counted as dropped.
-bool open_or_await();
-
-// True while there is a file: definitions go there even while recording is switched off.
-inline bool file_is_open() {
-  if (gate.open.load(std::memory_order_acquire) != 0) return true;
-  return file_state.load(std::memory_order_relaxed) != FileState::settled && open_or_await();
-}
-// True while events are recorded. One relaxed load.
-inline bool recording() {
-  if (gate.on.load(std::memory_order_relaxed) != 0) [[likely]]
-    return true;
-  return file_state.load(std::memory_order_relaxed) != FileState::settled && open_or_await() &&
-         gate.on.load(std::memory_order_relaxed) != 0;
-}
-
-// This function, open_or_await() and close_recorder() are defined in lifecycle.cpp, which knows the event sources.
-//
-// Opens the file at the first call, whichever event source makes it. Returns true if there is a file. Never opens a
-// second file in a process. The calling thread takes no signals while it opens the file. If another thread is opening
-// it, the call waits for at most `longest_wait_ns`. children.h describes the children of a recorded process.
-inline constexpr std::int64_t wait_in_handlers_ns = 2'000'000'000;
-bool open_recorder(std::int64_t longest_wait_ns = wait_in_handlers_ns);
-// True while a thread opens the file, after open_recorder() returned false because it waited in vain.
-inline bool file_is_being_opened() { return file_state.load(std::memory_order_acquire) == FileState::opening; }
-
-// Ends the recording: drains all chunks and compacts the file. Later events are ignored. Has no effect when called
-// twice or in a child.
-void close_recorder();
-
-// The sequence number that the next chunk will have in the file. The second function takes it.
-std::uint64_t next_chunk_sequence();
-std::uint64_t take_chunk_sequence();
 
 // How much other events depend on an event. Only needed events may use the reserve. The less an event is needed, the
 // more of the reserve must stay free after it.
@@ -180,34 +86,10 @@ constexpr Need need_of_push(std::uint32_t depth) { return depth < 3 ? static_cas
 // --lossless for every chunk.
 Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait = true);
 
-// Gives the calling thread a track.
-void know_thread();
-
 // Once in a process, before its first file.
 void start_writers();
-// For each file, once events are accepted: defines the ranges that --lossless records.
-void define_waits();
-// In a forked child that opens a file of its own: tracks and chunks count from their beginnings.
-void reset_writers_in_child();
-
-// Records a clock pair now.
-void record_clock_pair();
-
-void count_dropped(format::DropCause cause, std::uint64_t events = 1);
-// Notes that the calling thread found no room for an event.
-void lose_event();
-// The same for an event of a signal handler that interrupted the making of another event.
-void lose_interrupted();
-
-// Completes an event at `slot`, whose extension slots are filled in already: stores `low`, moves the thread's writer
-// behind its `slots` slots, and stores the type and the time `at` (absolute ticks) last, with release order. From then
-// on the event is in the file, however the process ends.
-inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
-  slot->low = low;
-  writer.next = slot + slots;
-  std::atomic_ref<std::uint64_t>(slot->high)
-      .store(format::pack_high(at - start_ticks, type), std::memory_order_release);
-}
+// With --lossless: the ranges that show how long a thread waited for room (format::pack_scope). 0: none.
+void set_wait_scope(std::uint64_t scope);
 
 // Returns room for `slots` slots in one chunk, which the caller fills and publishes event by event. Returns nullptr if
 // no chunk is free, and counts one event as dropped.
@@ -246,12 +128,7 @@ bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot&
 // event as dropped.
 Slot* claim_surely(std::uint32_t slots);
 
-// Writes a definition or another rare event, and waits up to 1 s for a chunk before it drops the event. Definitions are
-// repeated in the files of forked children.
-bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension = {});
-inline bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
-  return emit_surely(type, low, std::span(&extension, 1));
-}
+// The same for an event with a text.
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 
 // emit_push() records the begin of a range of this thread, and emit_pop() its end. Call them for every push and pop

@@ -1,7 +1,6 @@
 #include "profiler/inject/output/chunk_writer.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <algorithm>
 #include <new>
@@ -10,19 +9,17 @@
 #include "profiler/inject/buffer/chunks.h"
 #include "profiler/inject/buffer/lost.h"
 #include "profiler/inject/buffer/session.h"
-#include "profiler/inject/buffer/writer.h"
-#include "profiler/inject/process/control.h"
-#include "profiler/inject/system/say.h"
+#include "profiler/inject/output/output_file.h"
 
 namespace paceline::inject {
-namespace {
-
 using format::ChunkHeader;
+using format::Slot;
+
+namespace {
 
 // The encoder lives in place, never destroyed: this library must not run a destructor while others still record.
 alignas(format::BlockEncoder) std::byte encoder_place[sizeof(format::BlockEncoder)];
 format::BlockEncoder* encoder = nullptr;
-bool disk_complained = false;
 Slot kept[format::slots_per_chunk];
 
 const Slot* slots_of(std::uint32_t number) { return reinterpret_cast<const Slot*>(session.file.chunk_at(number) + 1); }
@@ -37,7 +34,6 @@ bool append(const ChunkHeader& chunk, const Slot* slots, std::size_t count) {
 
 void start_chunk_writer() {
   if (encoder == nullptr) encoder = new (encoder_place) format::BlockEncoder;
-  disk_complained = false;
 }
 
 bool write_chunk(std::uint32_t number) {
@@ -46,7 +42,7 @@ bool write_chunk(std::uint32_t number) {
   return whole == 0 || append(*session.file.chunk_at(number), slots, whole);
 }
 
-bool write_slots(const ChunkHeader& chunk, const Slot* slots, std::size_t count) { return append(chunk, slots, count); }
+bool write_lost_events(bool all) { return write_lost(all, append); }
 
 bool write_chunk_from(std::uint32_t number, std::uint64_t first_ticks) {
   const Slot* slots = slots_of(number);
@@ -59,35 +55,6 @@ bool write_chunk_from(std::uint32_t number, std::uint64_t first_ticks) {
     count += next - at;
   }
   return count == 0 || append(*session.file.chunk_at(number), kept, count);
-}
-
-void report_lost_events(int error) {
-  if (!disk_complained && error != ESTALE) say("%s: events are lost: %s", session.file.path, strerror(error));
-  disk_complained = true;
-}
-
-void store_chunk(std::uint32_t number, std::uint64_t first_ticks) {
-  if (!(first_ticks == 0 ? write_chunk(number) : write_chunk_from(number, first_ticks))) {
-    const int error = errno;
-    if (error == ESTALE) return;  // cut short: the end of the recording says so
-    if (error == EFBIG) {
-      set_pause(format::file_is_full, true);
-      // No chunk will become free any more, so no thread may wait for one.
-      gate.accepting.store(0, std::memory_order_release);
-      if (!disk_complained)
-        say("%s: recording ends here: the file has its largest size (--max-size)", session.file.path);
-      disk_complained = true;
-      return;
-    }
-    // Recording goes on in the memory that there is.
-    const ChunkSummary lost = summarize_chunk(number);
-    note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
-    count_dropped(format::DropCause::disk, lost.events);
-    report_lost_events(error);
-  } else {
-    write_lost(false);
-  }
-  set_free(number);
 }
 
 ChunkSummary summarize_chunk(std::uint32_t number) {

@@ -17,22 +17,15 @@ void start_chunk_writer();
 // the file has reached its largest size). The chunk then stays as it was.
 bool write_chunk(std::uint32_t number);
 
-// Appends slots of whole events as a block. Returns false as above.
-bool write_slots(const format::ChunkHeader& chunk, const format::Slot* slots, std::size_t count);
-
 // Appends the chunk's events from `first_ticks` on, and those before that a flight recorder must keep
 // (format::outlives_ring). Returns false as above, and true if there are none.
 bool write_chunk_from(std::uint32_t number, std::uint64_t first_ticks);
 // Appends only the events that a flight recorder must keep.
 inline bool write_definitions(std::uint32_t number) { return write_chunk_from(number, ~std::uint64_t{0}); }
 
-// Prints one line in a recording: events are lost, because the disk does not take them.
-void report_lost_events(int error);
-
-// Writes the chunk, as write_chunk_from(), and frees it. Events that the disk does not take are counted, and one
-// message reports them. When the file has reached its largest size, recording ends and the chunk stays in the live
-// area.
-void store_chunk(std::uint32_t number, std::uint64_t first_ticks = 0);
+// Appends the losses of threads that have ended and of the disk; with `all`, those of all threads (buffer/lost.h).
+// Returns false as above.
+bool write_lost_events(bool all);
 
 // Number of events in the chunk, and the ticks of its first and last one, 0 if it has none. Cost: linear.
 struct ChunkSummary {

@@ -12,7 +12,6 @@
 #include "profiler/format/header.h"
 #include "profiler/format/recorder_lock.h"
 #include "profiler/inject/buffer/clock.h"
-#include "profiler/inject/process/children.h"
 #include "profiler/inject/system/lineage.h"
 #include "profiler/inject/system/settings.h"
 #include "profiler/inject/system/sysfs.h"
@@ -90,7 +89,7 @@ std::size_t told_environment(char* out, std::size_t capacity) {
 
 }  // namespace
 
-std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
+std::size_t fill_header(MappedFile& file, void* out, const FileStart& start) {
   const record::LaunchedRank launched = record::launched_rank();
   gethostname(texts.host, sizeof texts.host - 1);
   read_file("/proc/sys/kernel/random/boot_id", texts.boot_id, sizeof texts.boot_id);
@@ -110,8 +109,8 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.clock_source = clock_state.source;
   facts.pid = static_cast<std::uint32_t>(getpid());
   facts.ticks_per_second = clock_state.ticks_per_second;
-  facts.start_ticks = start_ticks;
-  facts.start_utc_ns = start_utc_ns;
+  facts.start_ticks = start.ticks;
+  facts.start_utc_ns = start.utc_ns;
   const Lineage& lineage = complete_lineage();
   facts.process_start_utc_ns = process_start_utc_ns(lineage.self.start, system_ns(CLOCK_REALTIME));
   facts.process_start = lineage.self.start;
@@ -133,7 +132,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};
   facts.set = text_or(record::env_set, "");
   char parent[16] = "";
-  if (recorded_parent() > 0) snprintf(parent, sizeof parent, "%d", static_cast<int>(recorded_parent()));
+  if (start.recorded_parent > 0) snprintf(parent, sizeof parent, "%d", static_cast<int>(start.recorded_parent));
   facts.parent = parent;
   return format::make_header(facts, out, format::max_header_bytes);
 }

@@ -19,7 +19,6 @@
 #include "profiler/format/header.h"
 #include "profiler/format/recorder_lock.h"
 #include "profiler/inject/buffer/chunks.h"
-#include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/output/file_header.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
@@ -31,11 +30,7 @@ namespace {
 
 using format::FileHeader;
 
-std::atomic<bool> cut{false};
-
 constexpr int most_numbers = 10'000;
-constexpr mode_t nobody_else_writes = 0644;  // to be cut by the user's umask
-
 bool make_directories(const char* path) {
   char prefix[4096];
   snprintf(prefix, sizeof prefix, "%s", path);
@@ -96,7 +91,7 @@ bool may_be_removed(const char* path, const FileHeader& header) {
 }
 
 // Sets the path to NAME.pace, NAME-2.pace, … Returns false and sets errno if it is too long.
-bool numbered_path(OutputFile& file, const char* directory, const char* name, int number) {
+bool numbered_path(MappedFile& file, const char* directory, const char* name, int number) {
   const char* dot = strrchr(name, '.');
   const int stem = dot != nullptr ? static_cast<int>(dot - name) : static_cast<int>(strlen(name));
   char suffix[16] = "";
@@ -107,18 +102,9 @@ bool numbered_path(OutputFile& file, const char* directory, const char* name, in
   return false;
 }
 
-// Opens a file for reading and writing under a number that no daemon's standard stream gets: descriptors 0 to 2 may be
-// free, and the program's own output must never end up in the trace.
-int open_above_standard_streams(const char* path, int flags) {
-  Descriptor opened(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, nobody_else_writes));
-  if (!opened.is_open()) return -1;
-  const int moved = fcntl(opened.number(), F_DUPFD_CLOEXEC, 64);
-  return moved >= 0 ? moved : opened.release();
-}
-
 // The file is created under a temporary name and gets its own name when its header is written. So a file that is called
 // .pace can always be read, even if the process is killed at any moment.
-bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
+bool make_file(MappedFile& file, const char* directory, std::uint64_t file_id) {
   const int length = snprintf(file.path, sizeof file.path, "%s/.unfinished-%016llx", directory,
                               static_cast<unsigned long long>(file_id));
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof file.path) {
@@ -145,11 +131,11 @@ bool give_name(const char* from, const char* to) {
   if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST || errno == ENOENT) return false;
   // Not every file system can do this. There the name is claimed first.
-  const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, nobody_else_writes));
+  const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file_mode));
   return claimed.is_open() && rename(from, to) == 0;
 }
 
-bool name_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
+bool name_file(MappedFile& file, const char* directory, const char* name, const FileHeader& header) {
   const bool force = is_switched_on(record::env_force);
   static char unfinished[sizeof file.path];
   memcpy(unfinished, file.path, sizeof unfinished);
@@ -191,34 +177,9 @@ bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, st
   return true;
 }
 
-// True if the descriptor still means the trace file. Opens the file again if the program closed it. Without this check
-// blocks could end up in a file of the program.
-bool is_ours(OutputFile& file) {
-  if (file.descriptor.is_ours()) return true;
-  const int again = open_above_standard_streams(file.path, 0);
-  if (again < 0) return false;
-  file.descriptor.move_to(again);
-  if (file.descriptor.is_ours()) {
-    format::lock_as_recorder(again);
-    return true;
-  }
-  errno = EBADF;
-  return false;
-}
-
-// Returns 0 or the error's number.
-int reserve(const OutputFile& file, std::uint64_t from, std::uint64_t bytes) {
-  int error = 0;
-  do {
-    error = posix_fallocate(file.descriptor.number(), static_cast<off_t>(from), static_cast<off_t>(bytes));
-  } while (error == EINTR);
-  return error;
-}
-
 }  // namespace
 
-bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t start_ticks,
-                   std::int64_t start_utc_ns) {
+bool create_output(MappedFile& file, std::uint32_t units_at_start, const FileStart& start) {
   const char* output = text_or(record::env_output, record::default_output);
   const char* directory = text_or(record::env_stage, output);
   file.staged = directory != output;
@@ -227,8 +188,7 @@ bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t
   if (scratch == MAP_FAILED) return false;
   file.chunks = units_for(settings.live_bytes);
   file.may_outgrow = false;
-  cut.store(false);
-  const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
+  const std::size_t header_bytes = fill_header(file, scratch, start);
   const auto* header = static_cast<const FileHeader*>(scratch);
   const std::size_t mapped_bytes = header_bytes + std::size_t{file.chunks} * format::chunk_bytes;
 
@@ -253,7 +213,7 @@ bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t
   } else if (ftruncate(file.descriptor.number(), static_cast<off_t>(mapped_bytes)) != 0) {
     failed = "cannot be extended";
     error = errno;
-  } else if ((error = reserve(file, 0, header_bytes + std::size_t{units_at_start} * format::chunk_bytes)) != 0) {
+  } else if ((error = reserve_space(file, 0, header_bytes + std::size_t{units_at_start} * format::chunk_bytes)) != 0) {
     failed = "cannot reserve its space";
   } else if (!write_whole(file.descriptor.number(), scratch, header_bytes, 0)) {
     failed = "cannot write its header";
@@ -281,43 +241,17 @@ bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t
   return file.header != nullptr;
 }
 
-void populate(void* area, std::size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-  if (madvise(area, bytes, MADV_POPULATE_WRITE) == 0) return;
-#endif
-  for (std::size_t at = 0; at < bytes; at += format::page_bytes) {
-    std::atomic_ref<char>(static_cast<char*>(area)[at]).fetch_or(0, std::memory_order_relaxed);
-  }
-}
-
 namespace {
 
-// True once the file is shorter than its mapping. Every block lies behind the mapping.
-bool was_cut(const OutputFile& file) {
-  struct stat now {};
-  if (!file_is_cut() && file.descriptor.is_ours(now) && static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
-    note_that_file_is_cut();
-  }
-  return file_is_cut();
-}
-
 // True if no directory contains the file any more.
-bool was_removed(const OutputFile& file) {
+bool was_removed(const MappedFile& file) {
   struct stat now {};
   return file.descriptor.is_ours(now) && now.st_nlink == 0;
 }
 
 }  // namespace
 
-bool file_is_cut() { return cut.load(std::memory_order_relaxed); }
-
-void note_that_file_is_cut() {
-  cut.store(true, std::memory_order_relaxed);
-  gate.on.store(0, std::memory_order_relaxed);
-  gate.accepting.store(0, std::memory_order_relaxed);
-}
-
-bool append_block(OutputFile& file, std::span<const std::byte> block) {
+bool append_block(MappedFile& file, std::span<const std::byte> block) {
   std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
   const std::uint64_t at = end.load(std::memory_order_relaxed);
   if (settings.max_size > 0 && !file.may_outgrow && at + block.size() > settings.max_size) {
@@ -342,7 +276,7 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
 namespace {
 
 // Writes a copy that is closed and has no live area.
-bool write_compacted(const OutputFile& file, const char* path) {
+bool write_compacted(const MappedFile& file, const char* path) {
   const FileHeader& header = *file.header;
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
   const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;
@@ -372,8 +306,8 @@ bool write_compacted(const OutputFile& file, const char* path) {
 
 // Gives the file at `temporary` a name in the output directory that no file has, and removes the staged file. If that
 // fails, `paceline record` tries again and reports the problem.
-bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
-  const OutputFile staged = file;
+bool move_to_output(MappedFile& file, const char* temporary, const char* name) {
+  const MappedFile staged = file;
   const bool force = is_switched_on(record::env_force);
   for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
     const bool replace = force && may_be_removed(file.path, *file.header);
@@ -392,7 +326,7 @@ bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
   return false;
 }
 
-bool compact(OutputFile& file) {
+bool compact(MappedFile& file) {
   const char* name = strrchr(file.path, '/') + 1;
   static char temporary[sizeof file.directory + 512];
   if (file.staged) {
@@ -411,24 +345,7 @@ bool compact(OutputFile& file) {
 
 }  // namespace
 
-void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::uint32_t first_chunk,
-                     [[maybe_unused]] std::uint32_t chunks) {
-#ifdef FALLOC_FL_PUNCH_HOLE
-  if (!is_ours(file)) return;
-  const std::uint64_t from = file.header->header_bytes + std::uint64_t{first_chunk} * format::chunk_bytes;
-  [[maybe_unused]] const int hole =
-      fallocate(file.descriptor.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
-                static_cast<off_t>(std::uint64_t{chunks} * format::chunk_bytes));
-#endif
-}
-
-int allocate_live_area(OutputFile& file, std::uint32_t unit) {
-  if (!is_ours(file)) return EBADF;
-  if (was_cut(file)) return ESTALE;  // it must not grow again
-  return reserve(file, file.header->header_bytes + std::uint64_t{unit} * format::chunk_bytes, format::chunk_bytes);
-}
-
-int renew_output(OutputFile& file) {
+int renew_output(MappedFile& file) {
   constexpr int seconds_on_a_network = 60;
   if (!is_ours(file)) return format::heartbeat_s;
   futimens(file.descriptor.number(), nullptr);
@@ -439,7 +356,7 @@ int renew_output(OutputFile& file) {
   return format::is_on_local_file_system(file.descriptor.number()) ? format::heartbeat_s : seconds_on_a_network;
 }
 
-void close_output(OutputFile& file, bool all_written, bool quickly) {
+void close_output(MappedFile& file, bool all_written, bool quickly) {
   constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
   if (was_cut(file)) {
     say("%s: another program truncated this file during the recording: recording ended there, and the rest is lost",
@@ -456,14 +373,6 @@ void close_output(OutputFile& file, bool all_written, bool quickly) {
     say("%s: the file or its directory was removed during the recording: no events of this process are kept",
         file.path);
   }
-}
-
-void release_output(OutputFile& file) {
-  if (file.header == nullptr) return;
-  munmap(file.header, file.mapped_bytes());
-  file.descriptor.close();
-  file.header = nullptr;
-  file.live = nullptr;
 }
 
 }  // namespace paceline::inject

@@ -73,7 +73,7 @@ void punch_free_units(const Descriptor& file, const FileHeader& header) {
 
 void note_child() { forked.store(getpid(), std::memory_order_relaxed); }
 
-void trim_files_of_killed_children(const OutputFile& own) {
+void trim_files_of_killed_children(const MappedFile& own) {
   if (forked.load(std::memory_order_relaxed) != getpid()) return;
   static char directory[sizeof own.path];
   snprintf(directory, sizeof directory, "%s", own.path);

@@ -1,7 +1,7 @@
 // Frees the unused disk space of files whose processes were killed.
 #pragma once
 
-#include "profiler/inject/output/output_file.h"
+#include "profiler/inject/buffer/mapped_file.h"
 
 namespace paceline::inject {
 
@@ -11,6 +11,6 @@ void note_child();
 // A process that is ended by a signal leaves its whole live area in its file, most of it empty. This function turns the
 // empty chunks in the files of this process's ended descendants into holes; readers see the same bytes. Does nothing if
 // this process never forked. `own`: a file in the same directory.
-void trim_files_of_killed_children(const OutputFile& own);
+void trim_files_of_killed_children(const MappedFile& own);
 
 }  // namespace paceline::inject

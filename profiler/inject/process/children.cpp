@@ -5,15 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-
 #include "profiler/format/layout.h"
-#include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/lineage.h"
 #include "profiler/inject/system/settings.h"
@@ -24,20 +19,8 @@ namespace paceline::inject {
 namespace {
 
 using format::FileHeader;
-using format::Slot;
-
-constexpr std::uint32_t most_definitions = 65536;
 
 pid_t parent = 0;
-
-struct Definition {
-  format::EventType type;
-  std::uint8_t extensions;
-  std::uint64_t low;
-  Slot extension[2];
-};
-std::atomic<Definition*> definitions{nullptr};
-std::atomic<std::uint32_t> definition_count{0};
 
 // The header of the trace file at `path`, if it is one that `pid` itself records into. Never called for a file of this
 // process, whose lock would end with the descriptor.
@@ -91,11 +74,6 @@ void take_less_memory() {
   settings.live_bytes = quarter > least ? quarter : least;
 }
 
-bool is_definition(format::EventType type) {
-  return (static_cast<unsigned>(type) < 16 && type != format::EventType::communicator) ||
-         format::is_nvtx_definition(type);
-}
-
 }  // namespace
 
 bool find_out_whether_recorded() {
@@ -126,35 +104,6 @@ pid_t recorded_parent() { return parent; }
 void become_child_of(pid_t recorded) {
   if (parent == 0) take_less_memory();
   parent = recorded;
-}
-
-void remember_definition(format::EventType type, std::uint64_t low, std::span<const Slot> extension) {
-  if (settings.children == Children::none || !is_definition(type)) return;
-  Definition* list = definitions.load(std::memory_order_acquire);
-  if (list == nullptr) {
-    void* made = mmap(nullptr, most_definitions * sizeof(Definition), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made == MAP_FAILED) return;
-    if (definitions.compare_exchange_strong(list, static_cast<Definition*>(made))) {
-      list = static_cast<Definition*>(made);
-    } else {
-      munmap(made, most_definitions * sizeof(Definition));
-    }
-  }
-  const std::uint32_t at = definition_count.fetch_add(1, std::memory_order_relaxed);
-  if (at >= most_definitions) return;
-  list[at] = {type, static_cast<std::uint8_t>(extension.size()), low, {}};
-  std::copy(extension.begin(), extension.end(), list[at].extension);
-}
-
-void repeat_definitions() {
-  const Definition* list = definitions.load(std::memory_order_acquire);
-  const std::uint32_t count = definition_count.exchange(0);  // emit_surely() remembers them again
-  if (list == nullptr) return;
-  for (std::uint32_t at = 0; at < count && at < most_definitions; ++at) {
-    const Definition definition = list[at];
-    emit_surely(definition.type, definition.low, std::span(definition.extension, definition.extensions));
-  }
 }
 
 }  // namespace paceline::inject

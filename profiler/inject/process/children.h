@@ -8,11 +8,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-#include <span>
-
-#include "profiler/format/event_table.h"
-
 namespace paceline::inject {
 
 // Looks for a recorded process among the ancestors, in their /proc/PID/maps. Returns false if this process is not to be
@@ -24,10 +19,5 @@ pid_t recorded_parent();
 
 // In a forked child of a recorded process, before it opens its own file.
 void become_child_of(pid_t parent);
-
-// The file of a forked child must repeat the definitions, because the child continues to use the parent's handles. The
-// first function remembers a definition, and the second writes all of them into the child's file.
-void remember_definition(format::EventType type, std::uint64_t low, std::span<const format::Slot> extension);
-void repeat_definitions();
 
 }  // namespace paceline::inject

@@ -11,11 +11,14 @@
 #include <atomic>
 
 #include "profiler/inject/buffer/chunks.h"
-#include "profiler/inject/buffer/lost.h"
+#include "profiler/inject/buffer/drain_wakeup.h"
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/session.h"
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/output/chunk_writer.h"
+#include "profiler/inject/output/output_file.h"
+#include "profiler/inject/process/chunk_store.h"
+#include "profiler/inject/process/clock_events.h"
 #include "profiler/inject/process/control.h"
 #include "profiler/inject/process/ring.h"
 #include "profiler/inject/process/source.h"
@@ -30,14 +33,13 @@ namespace {
 
 using format::ChunkState;
 
-std::atomic<std::uint32_t> wakeups{0};  // the number of wake-ups; the drain sleeps on it
-std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
 std::atomic<std::uint32_t> closing{0};  // 1 = the drain must end the recording, 2 = it has ended it
 enum Populating : std::uint32_t { between_chunks, in_a_chunk, stopped };
 std::atomic<std::uint32_t> populating{between_chunks};
 pthread_t thread;
 bool has_thread = false;
+void (*end_recording)() = nullptr;
 thread_local constinit bool this_is_the_drain = false;
 
 void drain_full_chunks() {
@@ -51,25 +53,19 @@ void drain_full_chunks() {
     }
     make_room();
   }
-  write_lost(false);
+  write_lost_events(false);
 }
 
 void sleep_until(std::int64_t deadline_ns) {
-  const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
+  const std::uint32_t seen = drain_state.wakeups.load(std::memory_order_acquire);
   // The wake-ups of these two may be among those seen.
   if (finishing.load(std::memory_order_acquire) || closing.load(std::memory_order_acquire) != 0) return;
-  sleeping.store(true, std::memory_order_seq_cst);
+  drain_state.sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // chunks that became full before their threads saw `sleeping`
-  while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
-    if (!wait_while(wakeups, seen, deadline_ns)) break;
+  while (!trigger_is_asked_for() && drain_state.wakeups.load(std::memory_order_acquire) == seen) {
+    if (!wait_while(drain_state.wakeups, seen, deadline_ns)) break;
   }
-  sleeping.store(false, std::memory_order_seq_cst);
-}
-
-// Safe in a signal handler.
-void wake() {
-  wakeups.fetch_add(1, std::memory_order_release);
-  wake_one(wakeups);
+  drain_state.sleeping.store(false, std::memory_order_seq_cst);
 }
 
 // Returns when the first of the sources wants to be called again.
@@ -112,7 +108,7 @@ void* run(void*) {
     drain_full_chunks();
     serve_trigger();
     if (closing.load(std::memory_order_acquire) != 0) {
-      close_recorder();
+      end_recording();
       closing.store(2, std::memory_order_release);
       wake_all(closing);
       return nullptr;
@@ -165,23 +161,18 @@ void report_dropped_events() {
 
 }  // namespace
 
-void start_drain() {
-  sleeping = finishing = false;
+void start_drain(void (*close)()) {
+  end_recording = close;
+  drain_state.sleeping = finishing = false;
   closing = 0;
   populating = between_chunks;
-  start_chunk_writer();
+  start_chunk_store();
   const int error = start_quiet_thread(thread, run, 256 * 1024);
   has_thread = error == 0;
+  drain_state.runs = has_thread;
   if (has_thread) return;
   say("%s: no thread to write events out: %s", session.file.path, strerror(error));
   set_pause(format::before_delay, false);  // no drain would end the delay
-}
-
-bool drain_runs() { return has_thread && !finishing.load(std::memory_order_relaxed); }
-
-void wake_drain() {
-  // One wake-up is enough for any number of full chunks.
-  if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
 }
 
 void stop_populating() {
@@ -198,7 +189,7 @@ bool let_drain_close(std::int64_t longest_ns) {
   if (!has_thread || this_is_the_drain) return false;
   std::uint32_t nobody = 0;
   closing.compare_exchange_strong(nobody, 1);
-  wake();
+  wake_drain_surely();
   const std::int64_t deadline = monotonic_ns() + longest_ns;
   while (closing.load(std::memory_order_acquire) == 1) {
     if (!wait_while(closing, 1, deadline)) return false;
@@ -208,8 +199,9 @@ bool let_drain_close(std::int64_t longest_ns) {
 
 void finish_drain(std::uint64_t end_ticks) {
   finishing.store(true, std::memory_order_release);
+  drain_state.runs = false;
   if (!this_is_the_drain) {
-    wake();
+    wake_drain_surely();
     if (has_thread) pthread_join(thread, nullptr);
   }
   // Other threads may be in the middle of an event that they began before recording ended.
@@ -227,7 +219,7 @@ void finish_drain(std::uint64_t end_ticks) {
       all_written = false;
     }
   });
-  all_written = write_lost(true) && all_written;
+  all_written = write_lost_events(true) && all_written;
   report_dropped_events();
   close_output(session.file, all_written, this_is_the_drain);
   const timespec no_wait{};

@@ -7,13 +7,8 @@
 namespace paceline::inject {
 
 // Starts the thread. If the system has no resources for it, recording continues until the live area is full.
-void start_drain();
-
-// True while there is a thread that frees chunks.
-bool drain_runs();
-
-// Lock-free. Makes a system call only if the drain sleeps.
-void wake_drain();
+// let_drain_close() has the thread call `close`.
+void start_drain(void (*close)());
 
 // After this call the drain allocates no more pages of the live area, so that its disk space can be freed. Waits for
 // the pages that it is allocating. Threads take the other chunks as they are. Safe in a signal handler.

@@ -1,5 +1,5 @@
-// The life of a recording: open, fork, close. It knows the order in which the parts of the core begin and end, and
-// calls the hooks of the event sources (source.h) in between.
+#include "profiler/inject/process/lifecycle.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -16,6 +16,7 @@
 #include "profiler/inject/output/output_file.h"
 #include "profiler/inject/output/trim.h"
 #include "profiler/inject/process/children.h"
+#include "profiler/inject/process/clock_events.h"
 #include "profiler/inject/process/closers.h"
 #include "profiler/inject/process/control.h"
 #include "profiler/inject/process/drain.h"
@@ -41,10 +42,19 @@ thread_local constinit bool opens_the_file __attribute__((tls_model("initial-exe
 std::atomic<bool> waited_in_vain{false};
 std::atomic<std::uint64_t> early_events{0};  // events that came while the file was being opened and could not wait
 
+// The ranges that show how long a thread waited for room (--lossless).
+void define_waits() {
+  if (!settings.lossless) return;
+  constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
+  set_wait_scope(format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain));
+  emit_surely(events::Domain{.domain = own_domain, .name = intern(std::string_view("paceline"))});
+}
+
 void open_file() {
   constexpr int chunks_at_start = 4;
   start_ticks = ticks();
-  if (!create_output(session.file, units_at_start, start_ticks, system_ns(CLOCK_REALTIME))) return;
+  const FileStart start{start_ticks, system_ns(CLOCK_REALTIME), recorded_parent()};
+  if (!create_output(session.file, units_at_start, start)) return;
   // Kernels before 4.14 cannot wipe the page. There the fork handler does it, for fork() at least.
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   start_chunks();
@@ -59,7 +69,7 @@ void open_file() {
   gate.open.store(1, std::memory_order_release);
   announce_control();
   record_clock_pair();
-  start_drain();
+  start_drain(close_recorder);
   start_ring();
   define_waits();
   record_clock_error();
@@ -89,6 +99,7 @@ void open_once() {
   read_settings();
   if (!find_out_whether_recorded()) return;
   start_clock();
+  set_name_listener([](std::uint32_t id, std::string_view text) { call_sources(&Source::name_added, id, text); });
   call_sources(&Source::start);
   // Handlers run in the reverse order of their registration. Events begin in main(), when the system's handler, which
   // runs the libraries' destructors, is there already: so this one runs before close_recorder().
@@ -159,7 +170,7 @@ void open_in_child() {
   complete_lineage();
   release_output(session.file);
   close_began = false;
-  reset_writers_in_child();
+  reset_threads_in_child();
   reset_ring_in_child();
   call_sources(&Source::reset_in_child);
   open_file();
@@ -198,7 +209,7 @@ void close_recorder() {
   record_clock_pair();
   emit_surely(events::ProcessEnd{.status = static_cast<std::uint64_t>(exit_status())});
   call_sources(&Source::closed);
-  const OutputFile file = session.file;  // a staged file is moved
+  const MappedFile file = session.file;  // a staged file is moved
   finish_drain(end_ticks);
   trim_files_of_killed_children(file);
 }

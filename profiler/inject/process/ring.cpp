@@ -8,11 +8,12 @@
 #include <algorithm>
 
 #include "profiler/inject/buffer/chunks.h"
+#include "profiler/inject/buffer/drain_wakeup.h"
 #include "profiler/inject/buffer/lost.h"
 #include "profiler/inject/buffer/session.h"
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/output/chunk_writer.h"
-#include "profiler/inject/process/drain.h"
+#include "profiler/inject/process/chunk_store.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
 

@@ -8,6 +8,7 @@
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/session.h"
 #include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/requests.h"

@@ -1,5 +1,6 @@
 // NVTX's payload extension as an event source. Each copy of NVTX calls InitializeInjectionNvtxExtension for itself, as
 // for the ranges (nvtx.cpp).
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/process/starts.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/payload.h"

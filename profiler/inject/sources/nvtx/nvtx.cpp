@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/nvtx/handles.h"
 #include "profiler/inject/sources/watch/iterations.h"
 //

@@ -1,5 +1,6 @@
 // The table of functions for scripts. Each makes the NVTX event that a program in C would make.
 #include "profiler/inject/sources/script/ranges.h"
+#include "profiler/inject/process/lifecycle.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/process/control.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/settings.h"
 #include "profiler/launch/environment.h"

@@ -9,6 +9,7 @@
 
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "tests/unit/profiler/inject/child.h"
 
 namespace paceline::test {

@@ -9,6 +9,7 @@
 
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/process/control.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/settings.h"
 #include "tests/unit/profiler/inject/child.h"
 

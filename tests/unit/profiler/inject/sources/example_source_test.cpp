@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/process/source.h"
 #include "tests/unit/profiler/inject/child.h"
 

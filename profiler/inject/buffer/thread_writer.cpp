@@ -1,0 +1,41 @@
+#include "profiler/inject/buffer/thread_writer.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/inject/buffer/hot.h"
+
+namespace paceline::inject {
+
+thread_local constinit ThreadWriter writer;
+PACELINE_HOT std::uint64_t start_ticks = 0;
+
+namespace {
+
+pthread_key_t thread_end_key;
+std::atomic<std::uint32_t> next_track{0};
+std::atomic<std::uint64_t> next_sequence{1};
+
+}  // namespace
+
+void start_threads(void (*thread_ended)(void*)) { pthread_key_create(&thread_end_key, thread_ended); }
+
+std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
+
+void know_thread() {
+  if (!writer.known) {
+    writer.known = true;
+    writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
+    writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  }
+  pthread_setspecific(thread_end_key, &writer);
+}
+
+void reset_threads_in_child() {
+  next_track = 0;
+  next_sequence = 1;
+}
+
+}  // namespace paceline::inject
