@@ -2,8 +2,8 @@
 //
 // A thread begins with a page and continues with whole units. Unit 0 is the table of lost stretches (lost.h). The next
 // units are the reserve: they are divided into pages from the beginning, and their pages are for events that others
-// depend on (Need in writer.h), so that the outer ranges survive an overload. The thread that needs a page divides a
-// unit, and the drain joins the pages again when all of them are free.
+// depend on (Priority in writer.h), so that the outer ranges survive an overload. The thread that needs a page divides
+// a unit, and the drain joins the pages again when all of them are free.
 //
 // A unit gets space on the disk when it is used for the first time, so that a short recording costs little. The drain
 // keeps some units ready ahead of their use, and a thread that finds none allocates one itself.

@@ -49,7 +49,7 @@ void remember_definition(format::EventType type, std::uint64_t low, std::span<co
 }  // namespace
 
 bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
-  const Making making;
+  const ReentrancyGuard guard;
   remember_definition(type, low, extension);
   const auto slots = static_cast<std::uint32_t>(1 + extension.size());
   Slot* slot = claim_surely(slots);

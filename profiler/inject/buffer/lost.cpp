@@ -19,7 +19,7 @@ constexpr std::uint32_t common = 0;
 constexpr std::uint32_t of_any_thread = static_cast<std::uint32_t>(format::LostScope::any_thread) << 8;
 
 LostSet free_entries;
-LostSet left_entries;                      // of threads that have ended, and of the disk
+LostSet released_entries;                  // of threads that have ended, and of the disk
 std::uint32_t disk_entry = LostSet::none;  // the latest entry of the disk
 
 LostEntry* table() {
@@ -88,7 +88,7 @@ bool write_entry(std::uint32_t number, WriteSlots* write) {
 
 void start_lost() {
   free_entries.clear();
-  left_entries.clear();
+  released_entries.clear();
   disk_entry = LostSet::none;
   for (std::uint32_t entry = common + 1; entry < format::lost_entries; ++entry) free_entries.insert(entry);
 }
@@ -97,7 +97,7 @@ void note_lost(format::DropCause why, std::uint64_t events, std::uint64_t first)
   const auto cause = static_cast<std::uint32_t>(why);
   const std::uint64_t now = ticks() - start_ticks;
   const std::uint64_t began = first != 0 ? first - start_ticks : now;
-  if (writer.lost != nullptr && writer.lost->cause != cause) leave_lost();
+  if (writer.lost != nullptr && writer.lost->cause != cause) release_lost_entry();
   if (writer.lost != nullptr) {
     add(*writer.lost, now, events);
     return;
@@ -107,7 +107,7 @@ void note_lost(format::DropCause why, std::uint64_t events, std::uint64_t first)
     add_to_common(cause, began, now, events);
     return;
   }
-  know_thread();
+  register_thread();
   writer.lost = &table()[number];
   begin(*writer.lost, writer.track, writer.thread_id, cause, began, now, events);
 }
@@ -121,9 +121,9 @@ void record_lost(std::uint64_t now) {
   clear(static_cast<std::uint32_t>(entry - table()));
 }
 
-void leave_lost() {
+void release_lost_entry() {
   if (writer.lost == nullptr) return;
-  left_entries.insert(static_cast<std::uint32_t>(writer.lost - table()));
+  released_entries.insert(static_cast<std::uint32_t>(writer.lost - table()));
   writer.lost = nullptr;
 }
 
@@ -134,7 +134,7 @@ void count_dropped(format::DropCause cause, std::uint64_t events) {
 
 // The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
 // killed. Events after the end of the recording are not counted.
-void lose_event() {
+void drop_event() {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
   const bool disk = session.disk_error.load(std::memory_order_relaxed) != 0;
   const format::DropCause cause = disk ? format::DropCause::disk : format::DropCause::no_free_chunk;
@@ -142,7 +142,7 @@ void lose_event() {
   count_dropped(cause);
 }
 
-void lose_interrupted() {
+void drop_nested_event() {
   if (gate.on.load(std::memory_order_relaxed) == 0 &&
       file_state.load(std::memory_order_relaxed) != FileState::opening) {
     return;
@@ -151,7 +151,7 @@ void lose_interrupted() {
   ++writer.interrupted;
 }
 
-void settle_interrupted() {
+void count_nested_drops() {
   const std::uint32_t events = writer.interrupted;
   writer.interrupted = 0;
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
@@ -176,14 +176,14 @@ void note_lost_by_disk(const format::ChunkHeader& chunk, std::uint64_t first_tic
   }
   disk_entry = number;
   begin(table()[number], chunk.track, chunk.thread_id, disk, first_ticks, last_ticks, events);
-  left_entries.insert(number);
+  released_entries.insert(number);
 }
 
 bool write_lost(bool all, WriteSlots* write) {
-  for (std::uint32_t number; (number = left_entries.take(format::lost_entries)) != LostSet::none;) {
+  for (std::uint32_t number; (number = released_entries.take(format::lost_entries)) != LostSet::none;) {
     if (number == disk_entry) disk_entry = LostSet::none;
     if (write_entry(number, write)) continue;
-    left_entries.insert(number);
+    released_entries.insert(number);
     return false;
   }
   if (!all) return true;

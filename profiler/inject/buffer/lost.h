@@ -23,18 +23,18 @@ void note_lost(format::DropCause cause, std::uint64_t events, std::uint64_t firs
 void record_lost(std::uint64_t now);
 
 // Called when the thread ends. The drain writes what the thread has lost.
-void leave_lost();
+void release_lost_entry();
 
 // Adds to the counters of the file's header.
 void count_dropped(format::DropCause cause, std::uint64_t events = 1);
 
 // Notes and counts an event for which the calling thread found no room.
-void lose_event();
+void drop_event();
 
-// The same for an event of a signal handler that interrupted the making of another event: it is noted when the other
-// event is complete, by settle_interrupted().
-void lose_interrupted();
-void settle_interrupted();
+// The same for an event of a signal handler that interrupted another event. It is noted when the other
+// event is complete, by count_nested_drops().
+void drop_nested_event();
+void count_nested_drops();
 
 // --- called by the drain
 

@@ -139,7 +139,7 @@ std::uint32_t intern(std::string_view text) {
   if (const Entry* in = table.load(std::memory_order_acquire)) {
     if (const Name* name = find(in, hash, text)) return name->id;
   }
-  const Making making;  // no signal handler of this thread may wait for the lock
+  const ReentrancyGuard guard;  // no signal handler of this thread may wait for the lock
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
   const bool fits = count + overflow_names < most_names &&

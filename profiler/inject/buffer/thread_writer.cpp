@@ -24,9 +24,9 @@ void start_threads(void (*thread_ended)(void*)) { pthread_key_create(&thread_end
 std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
 std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
 
-void know_thread() {
-  if (!writer.known) {
-    writer.known = true;
+void register_thread() {
+  if (!writer.registered) {
+    writer.registered = true;
     writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
     writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
   }

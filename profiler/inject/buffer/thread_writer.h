@@ -21,23 +21,23 @@ struct alignas(64) ThreadWriter {
   std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some at depth 63 or deeper
   std::uint32_t depth = 0;        // open pushes, recorded or not
   std::uint32_t interrupted = 0;  // events of signal handlers that interrupted it in an event and were dropped
-  bool making = false;            // it is in the middle of an event (Making)
+  bool in_event = false;          // it is in the middle of an event (ReentrancyGuard)
 
   Slot* reserve_end = nullptr;
   format::ChunkHeader* chunk = nullptr;
   std::uint64_t thread_id = 0;
   std::uint32_t track = 0;
-  bool known = false;        // it has a track
+  bool registered = false;   // it has a track
   bool never_waits = false;  // true for the drain
   bool starved = false;      // no chunk was free when session.freed was `starved_at`
   std::uint32_t starved_at = 0;
   std::uint32_t lost_deep = 0;  // the number of lost pushes at depth 63 or deeper
   // An end that was dropped alone is written at the start of the next chunk.
-  std::uint8_t owed_pops = 0;
-  std::uint16_t owed_pop[32] = {};    // their domains
-  std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
-  format::LostEntry* lost = nullptr;  // what was lost since the latest chunk; null: nothing
-  std::uint64_t interrupted_at = 0;   // ticks of the first interrupted event
+  std::uint8_t deferred_pops = 0;
+  std::uint16_t deferred_pop[32] = {};  // their domains
+  std::uint64_t deferred_mpi_end = 0;   // `low` of the event; 0 = none
+  format::LostEntry* lost = nullptr;    // what was lost since the latest chunk; null: nothing
+  std::uint64_t interrupted_at = 0;     // ticks of the first interrupted event
 };
 extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
 
@@ -49,10 +49,10 @@ std::uint64_t next_chunk_sequence();
 std::uint64_t take_chunk_sequence();
 
 // Once in a process, before its first file. `thread_ended` is called for each thread that ends after
-// know_thread().
+// register_thread().
 void start_threads(void (*thread_ended)(void*));
 // Gives the calling thread a track.
-void know_thread();
+void register_thread();
 
 // In a forked child that opens a file of its own: tracks and chunks count from their beginnings.
 void reset_threads_in_child();

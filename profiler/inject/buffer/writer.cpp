@@ -35,8 +35,8 @@ void retire_chunk() {
 // Drains the chunk of a thread that ends, so that a program with many short threads does not use up the live area.
 void thread_ended(void*) {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
-  const Making making;
-  leave_lost();
+  const ReentrancyGuard guard;
+  release_lost_entry();
   if (writer.chunk != nullptr) retire_chunk();
 }
 
@@ -51,7 +51,7 @@ namespace {
 bool has_room(std::uint32_t slots) { return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots); }
 
 void open_chunk(std::uint32_t number) {
-  know_thread();
+  register_thread();
   ChunkHeader* chunk = session.file.chunk_at(number);
   chunk->track = writer.track;
   chunk->thread_id = writer.thread_id;
@@ -64,30 +64,30 @@ void open_chunk(std::uint32_t number) {
 }
 
 // Writes the ends that could not be written at their time.
-void pay_owed() {
+void write_deferred_ends() {
   const std::uint64_t now = ticks();
-  for (std::uint8_t pop = 0; pop < writer.owed_pops; ++pop) {
-    publish(writer.next, 1, EventType::pop, writer.owed_pop[pop], now);
+  for (std::uint8_t pop = 0; pop < writer.deferred_pops; ++pop) {
+    publish(writer.next, 1, EventType::pop, writer.deferred_pop[pop], now);
   }
-  if (writer.owed_mpi_end != 0) publish(writer.next, 1, EventType::mpi_end, writer.owed_mpi_end, now);
-  writer.owed_pops = 0;
-  writer.owed_mpi_end = 0;
+  if (writer.deferred_mpi_end != 0) publish(writer.next, 1, EventType::mpi_end, writer.deferred_mpi_end, now);
+  writer.deferred_pops = 0;
+  writer.deferred_mpi_end = 0;
 }
 
 // Takes a free chunk: a page for a thread that has none yet, otherwise a unit, or a page if there is no unit.
 std::uint32_t take_chunk(std::uint32_t slots) {
-  const bool fits_page = slots + std::size(writer.owed_pop) + 8 <= format::slots_per_page;
+  const bool fits_page = slots + std::size(writer.deferred_pop) + 8 <= format::slots_per_page;
   if (!fits_page) return take_unit();
-  if (!writer.known) return take_page();
+  if (!writer.registered) return take_page();
   const std::uint32_t unit = take_unit();
   return unit != no_chunk ? unit : take_page();
 }
 
 // Takes a page of the reserve. Its `end` is null, so that every event calls next_chunk().
-Slot* place_in_reserve(std::uint32_t slots, Need need) {
+Slot* place_in_reserve(std::uint32_t slots, Priority priority) {
   // Room in a page that this thread already has is also kept for events that are needed more.
-  if (need == Need::none || slots > format::slots_per_page ||
-      !reserve_has_more_than(static_cast<std::uint32_t>(need))) {
+  if (priority == Priority::none || slots > format::slots_per_page ||
+      !reserve_has_more_than(static_cast<std::uint32_t>(priority))) {
     return nullptr;
   }
   if (writer.reserve_end == nullptr || writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) {
@@ -95,7 +95,7 @@ Slot* place_in_reserve(std::uint32_t slots, Need need) {
     if (page == no_chunk) return nullptr;
     if (writer.chunk != nullptr) retire_chunk();
     open_chunk(page);
-    pay_owed();
+    write_deferred_ends();
     writer.reserve_end = writer.end;
     writer.end = nullptr;
     if (writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) return nullptr;
@@ -130,8 +130,8 @@ std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
 
 }  // namespace
 
-Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
-  const Making making;
+Slot* next_chunk(std::uint32_t slots, Priority priority, bool may_wait) {
+  const ReentrancyGuard guard;
   constexpr std::int64_t a_minute = 60'000'000'000, a_moment = 200'000'000;
   if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
   if (writer.end != nullptr) retire_chunk();  // but not a page of the reserve
@@ -151,15 +151,15 @@ Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
     }
   } else {
     // Threads may start faster than the drain can follow. So the first event of a thread waits for a moment.
-    if (number == no_chunk && may_wait && !writer.known) number = wait_for_chunk(slots, a_moment);
+    if (number == no_chunk && may_wait && !writer.registered) number = wait_for_chunk(slots, a_moment);
     if (number != no_chunk) {
       if (writer.chunk != nullptr) retire_chunk();
       open_chunk(number);
     }
   }
-  if (number == no_chunk) return place_in_reserve(slots, need);
+  if (number == no_chunk) return place_in_reserve(slots, priority);
   record_lost(ticks());
-  pay_owed();
+  write_deferred_ends();
   return has_room(slots) ? writer.next : nullptr;
 }
 
@@ -168,7 +168,7 @@ Slot* claim_surely(std::uint32_t slots) {
   constexpr std::int64_t longest_ns =
       1'000'000'000;  // measured by the clock, because a short sleep may take long on a busy machine
   for (std::int64_t began = 0;;) {
-    Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, Need::inner, false);
+    Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, Priority::inner, false);
     if (slot != nullptr) return slot;
     if (gate.accepting.load(std::memory_order_acquire) == 0) return nullptr;
     const std::int64_t now = system_ns(CLOCK_MONOTONIC);
@@ -177,20 +177,20 @@ Slot* claim_surely(std::uint32_t slots) {
     wake_drain();
     usleep(1000);
   }
-  lose_event();
+  drop_event();
   return nullptr;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
-  const Making making;
-  Slot* slot = claim(1, need_of(type));
+  const ReentrancyGuard guard;
+  Slot* slot = claim(1, priority_of(type));
   if (slot != nullptr) publish(slot, 1, type, low, at);
   return slot != nullptr;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
-  const Making making;
-  Slot* slot = claim(2, need_of(type));
+  const ReentrancyGuard guard;
+  Slot* slot = claim(2, priority_of(type));
   if (slot == nullptr) return false;
   slot[1] = extension;
   publish(slot, 2, type, low, at);
@@ -198,7 +198,7 @@ bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& ex
 }
 
 bool emit_text(EventType type, std::uint64_t low, std::string_view text) {
-  const Making making;
+  const ReentrancyGuard guard;
   const auto slots = static_cast<std::uint32_t>(1 + (text.size() + sizeof(Slot) - 1) / sizeof(Slot));
   Slot* slot = claim_surely(slots);
   if (slot == nullptr) return false;
@@ -213,13 +213,13 @@ constexpr std::uint32_t deepest = 63;  // pushes from here on share a bit
 
 }  // namespace
 
-void lose_push() {
+void drop_push() {
   const std::uint32_t depth = std::min(writer.depth, deepest);
   writer.lost_pushes |= std::uint64_t{1} << depth;
   if (depth == deepest) ++writer.lost_deep;
 }
 
-bool leave_lost_push() {
+bool close_lost_push() {
   const std::uint32_t depth = std::min(writer.depth, deepest);
   const std::uint64_t bit = std::uint64_t{1} << depth;
   const bool lost = (writer.lost_pushes & bit) != 0;
@@ -232,14 +232,14 @@ bool leave_lost_push() {
   return !lost;
 }
 
-void owe_pop(std::uint64_t low) {
-  if (writer.owed_pops < std::size(writer.owed_pop)) {
-    writer.owed_pop[writer.owed_pops++] = static_cast<std::uint16_t>(low);
+void defer_pop(std::uint64_t low) {
+  if (writer.deferred_pops < std::size(writer.deferred_pop)) {
+    writer.deferred_pop[writer.deferred_pops++] = static_cast<std::uint16_t>(low);
   }
 }
 
 void emit_mpi_end(std::uint64_t low) {
-  if (!emit(EventType::mpi_end, low)) writer.owed_mpi_end = low;
+  if (!emit(EventType::mpi_end, low)) writer.deferred_mpi_end = low;
 }
 
 }  // namespace paceline::inject

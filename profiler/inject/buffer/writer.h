@@ -29,34 +29,34 @@ namespace paceline::inject {
 
 // While this object lives, the calling thread is in the middle of an event, or waits for room or for a lock of the
 // recorder. A signal handler that emits an event at this moment must neither write into the thread's chunk nor wait for
-// the same lock: it finds interrupts() true, calls lose_interrupted() and returns.
-class Making {
+// the same lock: it finds is_nested() true, calls drop_nested_event() and returns.
+class ReentrancyGuard {
  public:
-  Making() : interrupts_(writer.making) {
-    writer.making = true;
+  ReentrancyGuard() : nested_(writer.in_event) {
+    writer.in_event = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  ~Making() {
+  ~ReentrancyGuard() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (interrupts_) return;
+    if (nested_) return;
     if (writer.interrupted != 0) [[unlikely]]
-      settle_interrupted();
-    writer.making = false;
+      count_nested_drops();
+    writer.in_event = false;
   }
-  Making(const Making&) = delete;
-  Making& operator=(const Making&) = delete;
+  ReentrancyGuard(const ReentrancyGuard&) = delete;
+  ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
 
-  bool interrupts() const { return interrupts_; }
+  bool is_nested() const { return nested_; }
 
  private:
-  bool interrupts_;
+  bool nested_;
 };
 
 // How much other events depend on an event. Only needed events may use the reserve. The less an event is needed, the
 // more of the reserve must stay free after it.
-enum class Need : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 };
+enum class Priority : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 };
 
-constexpr Need need_of(EventType type) {
+constexpr Priority priority_of(EventType type) {
   switch (type) {
     case EventType::pop:  // of a push that was recorded
     case EventType::mpi_end:
@@ -65,26 +65,28 @@ constexpr Need need_of(EventType type) {
     case EventType::recording:
     case EventType::trigger:
     case EventType::process_end:
-      return Need::outermost;
+      return Priority::outermost;
     case EventType::end:  // also for ranges whose start was dropped
     case EventType::mpi_begin_coll:
-      return Need::outer;
+      return Priority::outer;
     case EventType::start:
     case EventType::start_payload:
     case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
     case EventType::sample:  // few, and without them the counter thread has nothing
-      return Need::inner;
+      return Priority::inner;
     default:
-      return format::defines(type) ? Need::inner : Need::none;
+      return format::defines(type) ? Priority::inner : Priority::none;
   }
 }
-constexpr Need need_of_push(std::uint32_t depth) { return depth < 3 ? static_cast<Need>(depth) : Need::none; }
+constexpr Priority priority_of_push(std::uint32_t depth) {
+  return depth < 3 ? static_cast<Priority>(depth) : Priority::none;
+}
 
 // Takes another chunk with room for `slots` for this thread, or a place in the reserve. Returns nullptr if there is
 // none. Cost: a bit search and a few stores. If `may_wait`, a thread waits briefly for its first chunk, and with
 // --lossless for every chunk.
-Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait = true);
+Slot* next_chunk(std::uint32_t slots, Priority priority, bool may_wait = true);
 
 // Once in a process, before its first file.
 void start_writers();
@@ -93,11 +95,11 @@ void set_wait_scope(std::uint64_t scope);
 
 // Returns room for `slots` slots in one chunk, which the caller fills and publishes event by event. Returns nullptr if
 // no chunk is free, and counts one event as dropped.
-inline Slot* claim(std::uint32_t slots, Need need) {
+inline Slot* claim(std::uint32_t slots, Priority priority) {
   Slot* slot = writer.next;
   if (writer.end - slot < static_cast<std::ptrdiff_t>(slots)) [[unlikely]] {
-    slot = next_chunk(slots, need);
-    if (slot == nullptr) lose_event();
+    slot = next_chunk(slots, priority);
+    if (slot == nullptr) drop_event();
   }
   return slot;
 }
@@ -105,9 +107,9 @@ inline Slot* claim(std::uint32_t slots, Need need) {
 // Writes an event with the time of the call. Returns false if no chunk was free: the event is dropped and counted. The
 // caller must have checked recording().
 template <class... Extensions>
-inline bool emit_needed(Need need, EventType type, std::uint64_t low, const Extensions&... extensions) {
+inline bool emit_with_priority(Priority priority, EventType type, std::uint64_t low, const Extensions&... extensions) {
   constexpr std::uint32_t slots = 1 + sizeof...(extensions);
-  Slot* slot = claim(slots, need);
+  Slot* slot = claim(slots, priority);
   if (slot == nullptr) [[unlikely]]
     return false;
   [[maybe_unused]] Slot* extension = slot;
@@ -117,7 +119,7 @@ inline bool emit_needed(Need need, EventType type, std::uint64_t low, const Exte
 }
 template <class... Extensions>
 inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensions) {
-  return emit_needed(need_of(type), type, low, extensions...);
+  return emit_with_priority(priority_of(type), type, low, extensions...);
 }
 
 // Writes an event with the given time, in absolute ticks. Also for the drain thread, which never waits.
@@ -134,28 +136,28 @@ bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 // emit_push() records the begin of a range of this thread, and emit_pop() its end. Call them for every push and pop
 // that no filter leaves out. While nothing is recorded, call skip_push() and skip_pop() instead, so that depths stay
 // right.
-void lose_push();
+void drop_push();
 inline void skip_push() { ++writer.depth; }
 template <class... Extensions>
 inline void emit_push(EventType type, std::uint64_t low, const Extensions&... extensions) {
-  if (!emit_needed(need_of_push(writer.depth), type, low, extensions...)) [[unlikely]]
-    lose_push();
+  if (!emit_with_priority(priority_of_push(writer.depth), type, low, extensions...)) [[unlikely]]
+    drop_push();
   ++writer.depth;
 }
 
 // Returns false if the push was dropped; then the pop is dropped too.
-bool leave_lost_push();
-void owe_pop(std::uint64_t low);
-inline bool leave_push() {
+bool close_lost_push();
+void defer_pop(std::uint64_t low);
+inline bool close_push() {
   writer.depth -= writer.depth != 0 ? 1 : 0;
-  return writer.lost_pushes == 0 || leave_lost_push();
+  return writer.lost_pushes == 0 || close_lost_push();
 }
-inline void skip_pop() { leave_push(); }
+inline void skip_pop() { close_push(); }
 inline void emit_pop(std::uint64_t low) {
-  if (!leave_push()) [[unlikely]]
-    return lose_event();
+  if (!close_push()) [[unlikely]]
+    return drop_event();
   if (!emit(EventType::pop, low)) [[unlikely]]
-    owe_pop(low);
+    defer_pop(low);
 }
 
 // The end of an MPI call whose begin was recorded.

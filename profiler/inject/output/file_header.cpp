@@ -64,23 +64,23 @@ std::size_t ancestors_text(const Lineage& lineage, char* out, std::size_t capaci
 }
 
 // The variables of the environment that describe how a job ran. The others may contain secrets and are left out.
-bool is_told(const char* variable) {
-  static const char* const told[] = {"OMP_NUM_THREADS=", "OMP_PROC_BIND=",        "OMP_PLACES=",
-                                     "MKL_NUM_THREADS=", "CUDA_VISIBLE_DEVICES=", "NCCL_",
-                                     "OMPI_COMM_WORLD_", "OMPI_MCA_btl",          "SLURM_JOB_ID=",
-                                     "SLURM_JOB_NAME=",  "SLURM_NNODES=",         "SLURM_NTASKS=",
-                                     "PBS_JOBID=",       "PBS_JOBNAME="};
-  for (const char* prefix : told) {
+bool describes_job(const char* variable) {
+  static const char* const described[] = {"OMP_NUM_THREADS=", "OMP_PROC_BIND=",        "OMP_PLACES=",
+                                          "MKL_NUM_THREADS=", "CUDA_VISIBLE_DEVICES=", "NCCL_",
+                                          "OMPI_COMM_WORLD_", "OMPI_MCA_btl",          "SLURM_JOB_ID=",
+                                          "SLURM_JOB_NAME=",  "SLURM_NNODES=",         "SLURM_NTASKS=",
+                                          "PBS_JOBID=",       "PBS_JOBNAME="};
+  for (const char* prefix : described) {
     if (strncmp(variable, prefix, strlen(prefix)) == 0) return true;
   }
   return false;
 }
 
-std::size_t told_environment(char* out, std::size_t capacity) {
+std::size_t job_environment(char* out, std::size_t capacity) {
   std::size_t size = 0;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::size_t length = strlen(*variable) + 1;
-    if (!is_told(*variable) || size + length > capacity) continue;
+    if (!describes_job(*variable) || size + length > capacity) continue;
     memcpy(out + size, *variable, length);
     size += length;
   }
@@ -129,7 +129,7 @@ std::size_t fill_header(MappedFile& file, void* out, const FileStart& start) {
   facts.directory = texts.directory;
   facts.job = texts.job;
   facts.launch = texts.launch;
-  facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};
+  facts.environment = {texts.environment, job_environment(texts.environment, sizeof texts.environment)};
   facts.set = text_or(record::env_set, "");
   char parent[16] = "";
   if (start.recorded_parent > 0) snprintf(parent, sizeof parent, "%d", static_cast<int>(start.recorded_parent));

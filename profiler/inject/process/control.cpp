@@ -10,7 +10,7 @@ namespace {
 
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<std::uint32_t> reasons{0};
-std::atomic<bool> owed{false};                           // no chunk was free to record the latest change
+std::atomic<bool> unrecorded_change{false};              // no chunk was free to record the latest change
 std::int64_t delay_ends = never, duration_ends = never;  // CLOCK_MONOTONIC; only the drain uses them once it runs
 bool set_up = false;                                     // a child keeps its parent's state
 
@@ -42,7 +42,7 @@ void announce_control() {
 }
 
 void set_pause(format::PauseReason reason, bool paused) {
-  const Making making;
+  const ReentrancyGuard guard;
   const bool is_open = file_is_open();  // before the lock, because opening the file of a child takes it
   pthread_mutex_lock(&changing);
   const std::uint32_t before = reasons.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ void set_pause(format::PauseReason reason, bool paused) {
   reasons.store(after, std::memory_order_relaxed);
   if (before != after && is_open) {
     if (after != 0) gate.on.store(0, std::memory_order_relaxed);
-    if (!record_state(ticks(), after)) owed = true;
+    if (!record_state(ticks(), after)) unrecorded_change = true;
     if (after == 0) gate.on.store(1, std::memory_order_relaxed);
   }
   pthread_mutex_unlock(&changing);
@@ -72,9 +72,9 @@ std::int64_t run_control(std::int64_t now_ns) {
     duration_ends = never;
     set_pause(format::after_duration, true);
   }
-  if (owed.exchange(false)) {
+  if (unrecorded_change.exchange(false)) {
     pthread_mutex_lock(&changing);
-    if (!record_state(ticks(), reasons.load(std::memory_order_relaxed))) owed = true;
+    if (!record_state(ticks(), reasons.load(std::memory_order_relaxed))) unrecorded_change = true;
     pthread_mutex_unlock(&changing);
   }
   return delay_ends < duration_ends ? delay_ends : duration_ends;

@@ -93,7 +93,7 @@ void* run(void*) {
   this_is_the_drain = true;
   // Taken now, because no chunk may be free when the file reaches its largest size and that must be recorded.
   writer.never_waits = true;
-  if (settings.max_size > 0) next_chunk(1, Need::outermost);
+  if (settings.max_size > 0) next_chunk(1, Priority::outermost);
   std::int64_t next_pair = monotonic_ns() + second, next_renewal = monotonic_ns() + 2 * second;
   while (!finishing.load(std::memory_order_acquire)) {
     // Neither the end of a delay nor a full chunk waits until the last chunk is populated.

@@ -115,7 +115,7 @@ void open_if(FileState from, Open open) {
   if (!file_state.compare_exchange_strong(from, FileState::opening)) return;
   opens_the_file = true;
   {
-    const Making making;
+    const ReentrancyGuard guard;
     open();
     count_dropped(format::DropCause::interrupted, early_events.exchange(0));
   }

@@ -47,7 +47,7 @@ std::uint64_t kept_from() {
   return std::atomic_ref<std::uint64_t>(session.file.header->kept_from).load(std::memory_order_relaxed);
 }
 
-void give_up_before(std::uint64_t ticks) {
+void advance_kept_from(std::uint64_t ticks) {
   if (ticks > kept_from()) {
     std::atomic_ref<std::uint64_t>(session.file.header->kept_from).store(ticks, std::memory_order_release);
   }
@@ -55,7 +55,7 @@ void give_up_before(std::uint64_t ticks) {
 
 std::uint64_t sequence_of(std::uint32_t number) { return session.file.chunk_at(number)->sequence; }
 
-void lose_definitions(std::uint32_t number) {
+void count_lost_definitions(std::uint32_t number) {
   const ChunkSummary chunk = summarize_chunk(number);
   note_lost_by_disk(*session.file.chunk_at(number), chunk.first_ticks, chunk.last_ticks, 1);
   count_dropped(format::DropCause::disk);
@@ -70,8 +70,8 @@ void recycle(const Held& oldest) {
   if (oldest.last_ticks >= window_start(ticks())) {
     count_dropped(format::DropCause::ring, summarize_chunk(oldest.number).events);
   }
-  give_up_before(oldest.last_ticks + 1);
-  if (!write_definitions(oldest.number)) lose_definitions(oldest.number);
+  advance_kept_from(oldest.last_ticks + 1);
+  if (!write_definitions(oldest.number)) count_lost_definitions(oldest.number);
   set_free(oldest.number);
 }
 
@@ -168,14 +168,14 @@ void serve_trigger() {
     asked_for_below = next_chunk_sequence();
     const std::uint64_t start = window_start(at);
     asked_for_from = start;
-    give_up_before(start);
+    advance_kept_from(start);
     while (held_count > 0) {
       const Held oldest = take_oldest();
       if (oldest.last_ticks >= start) {
         store_chunk(oldest.number, start);
       } else {
-        give_up_before(oldest.last_ticks + 1);
-        if (!write_definitions(oldest.number)) lose_definitions(oldest.number);
+        advance_kept_from(oldest.last_ticks + 1);
+        if (!write_definitions(oldest.number)) count_lost_definitions(oldest.number);
         set_free(oldest.number);
       }
     }
@@ -188,7 +188,7 @@ bool finish_chunk(std::uint32_t number, std::uint64_t now_ticks) {
   const bool asked_for = sequence_of(number) < asked_for_below;
   const std::uint64_t start = std::min(window_start(now_ticks), asked_for ? asked_for_from : ~std::uint64_t{0});
   const ChunkSummary summary = summarize_chunk(number);
-  if (summary.first_ticks < start) give_up_before(std::min(start, summary.last_ticks + 1));
+  if (summary.first_ticks < start) advance_kept_from(std::min(start, summary.last_ticks + 1));
   return write_chunk_from(number, start);
 }
 

@@ -157,12 +157,12 @@ int pass_on(void* function, const MpiRow& row, const Word* w, bool fortran) {
 int call_in_full(void* function, const Arguments& call, RequestKeys keys) {
   Began begun;
   {
-    const Making making;
+    const ReentrancyGuard guard;
     begun = begin_call(call);
     requests_before(call, begun, keys);
   }
   const int result = pass_on(function, call.row, call.words, call.fortran);
-  const Making making;
+  const ReentrancyGuard guard;
   if (call.succeeded(result)) {
     end_call(call);
     requests_after(call, begun, keys);
@@ -265,11 +265,11 @@ bool is_recorded() { return !is_nested() && mpi_depth.load(std::memory_order_rel
 int call_in_brief(void* function, const Arguments& call, events::MpiBegin event) {
   bool begun = false;
   {
-    const Making making;
+    const ReentrancyGuard guard;
     begun = recording() && emit(event);
   }
   const int result = pass_on(function, call.row, call.words, call.fortran);
-  const Making making;
+  const ReentrancyGuard guard;
   if (begun) emit_mpi_end(function_low(call.row.id));
   return result;
 }

@@ -88,9 +88,9 @@ void read_clocks(std::uint16_t domain) {
 }
 
 void add_source(nvtxDomainHandle_t handle, const Source& given) {
-  const Making making;
+  const ReentrancyGuard guard;
   const std::uint32_t domain = domain_of(handle);
-  if (making.interrupts() || !file_is_open() || is_left_out(domain)) return;
+  if (guard.is_nested() || !file_is_open() || is_left_out(domain)) return;
   Source source = given;
   source.domain = number_of(domain);
   pthread_mutex_lock(&lock);
@@ -104,9 +104,9 @@ void add_source(nvtxDomainHandle_t handle, const Source& given) {
 int64_t get_timestamp() { return static_cast<int64_t>(ticks()); }
 
 std::uint64_t register_time_domain(nvtxDomainHandle_t handle, const nvtxTimeDomainAttr_t* given) {
-  const Making making;
+  const ReentrancyGuard guard;
   const std::uint32_t domain = domain_of(handle);
-  if (making.interrupts() || given == nullptr || !file_is_open()) return NVTX_TIME_DOMAIN_ID_NONE;
+  if (guard.is_nested() || given == nullptr || !file_is_open()) return NVTX_TIME_DOMAIN_ID_NONE;
   std::uint64_t id = given->timeDomainId;
   if (id == 0) {
     pthread_mutex_lock(&lock);
@@ -133,8 +133,8 @@ void timer_source_with_data(nvtxDomainHandle_t domain, std::uint64_t id, std::ui
 
 void sync_point(nvtxDomainHandle_t domain, std::uint64_t first, std::uint64_t second, int64_t at_first,
                 int64_t at_second) {
-  const Making making;
-  if (!making.interrupts() && file_is_open()) sync(number_of(domain_of(domain)), first, second, at_first, at_second);
+  const ReentrancyGuard guard;
+  if (!guard.is_nested() && file_is_open()) sync(number_of(domain_of(domain)), first, second, at_first, at_second);
 }
 void sync_point_table(nvtxDomainHandle_t domain, std::uint64_t first, std::uint64_t second,
                       const nvtxSyncPoint_t* points, std::size_t count) {
@@ -160,8 +160,8 @@ void submit(std::uint16_t domain, const Payloads& payloads) {
 
 void event_submit(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   const Payloads payloads{data, count};
   if (is_left_out(domain) || !recording() || payloads.empty()) return;
   read_clocks(number_of(domain));
@@ -170,8 +170,8 @@ void event_submit(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std:
 
 void event_batch_submit(nvtxDomainHandle_t handle, const nvtxEventBatch_t* batch) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   if (batch == nullptr || batch->events == nullptr || is_left_out(domain) || !recording()) return;
   const KnownSchema* schema = find_schema(number_of(domain), schema_number(batch->eventSchemaId));
   if (schema == nullptr || schema->bytes == 0) {
@@ -189,8 +189,8 @@ void event_batch_submit(nvtxDomainHandle_t handle, const nvtxEventBatch_t* batch
 }
 
 std::uint64_t register_scope(nvtxDomainHandle_t handle, const nvtxScopeAttr_t* given) {
-  const Making making;
-  if (making.interrupts() || given == nullptr || given->structSize < sizeof *given || !file_is_open()) {
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || given == nullptr || given->structSize < sizeof *given || !file_is_open()) {
     return NVTX_SCOPE_NONE;
   }
   std::uint64_t id = given->scopeId;

@@ -15,14 +15,14 @@ namespace {
 constexpr std::uint16_t oldest_compatible = 0x0103;
 
 std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
-  const Making making;
-  if (making.interrupts()) return 0;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return 0;
   return given != nullptr && file_is_open() ? register_schema(number_of(domain_of(domain)), *given) : 0;
 }
 
 std::uint64_t enum_register(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t* given) {
-  const Making making;
-  if (making.interrupts()) return 0;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return 0;
   return given != nullptr && file_is_open() ? register_enumeration(number_of(domain_of(domain)), *given) : 0;
 }
 
@@ -34,8 +34,8 @@ bool leaves_out(std::uint32_t domain) {
 
 void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   if (leaves_out(domain) || !recording()) return;
   emit_with_payloads({data, count}, number_of(domain), EventType::mark, format::pack_scope(0, 0, number_of(domain)));
 }
@@ -43,9 +43,9 @@ void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std:
 // The name of such a range is in its payload, which the recorder does not read. So none of them counts as an iteration.
 int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) {
-    lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) {
+    drop_nested_event();
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
@@ -57,9 +57,9 @@ int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::
 
 int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) {
-    lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) {
+    drop_nested_event();
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
@@ -70,9 +70,9 @@ int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::s
 
 nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) lose_interrupted();
-  if (making.interrupts() || leaves_out(domain)) return left_out_range;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) drop_nested_event();
+  if (guard.is_nested() || leaves_out(domain)) return left_out_range;
   const std::uint64_t range = new_range();
   if (recording()) {
     emit_with_payloads({data, count}, number_of(domain), EventType::start, format::pack_scope(0, 0, number_of(domain)),
@@ -82,8 +82,8 @@ nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* 
 }
 
 void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t range, const nvtxPayloadData_t* data, std::size_t count) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   if ((range & left_out_range) == 0 && recording()) {
     emit_with_payloads({data, count}, number_of(domain_of(handle)), EventType::end, range);
   }

@@ -86,7 +86,7 @@ TEST_F(InjectRecorder, EventsThatDoNotFitAreCountedAndRangesStayBalanced) {
           emit_pop(0);
           emit_pop(0);
         }
-        usleep(100'000);  // the drain catches up, so that owed ends can be written
+        usleep(100'000);  // the drain catches up, so that deferred ends can be written
         push(outer);
         emit_pop(0);
       });
