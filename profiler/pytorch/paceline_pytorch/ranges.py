@@ -1,4 +1,4 @@
-"""The recorder's functions for ranges (profiler/inject/sources/script/ranges.h).
+"""The recorder's functions for ranges (profiler/inject/sources/script/table.h).
 
 The hooks of a step call `phases`, which are built-in functions of Python, because a call through ctypes takes three times
 as long and touches more memory. The other functions are called through ctypes. All of them keep the interpreter's

@@ -13,7 +13,6 @@
 
 #include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/buffer/names.h"
-#include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/nvml.h"
 #include "profiler/inject/system/sysfs.h"
 

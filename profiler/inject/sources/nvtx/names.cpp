@@ -180,7 +180,6 @@ void reset_nvtx_in_child() {
   reset_nvtx_filter_in_child();
   reset_schemas_in_child();
   reset_deferred_in_child();
-  reset_script_ranges_in_child();
 }
 
 }  // namespace

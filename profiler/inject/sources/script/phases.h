@@ -47,7 +47,7 @@ extern thread_local constinit ScriptThread script_thread __attribute__((tls_mode
 // Opens the trace file of this process at its first event. Returns false if the process is not recorded.
 [[gnu::hot]] bool attach_script();
 
-// The kind of a phase's ranges (script_ranges.h). 0 before attach_script().
+// The kind of a phase's ranges (ranges.h). 0 before attach_script().
 std::uint64_t kind_of_phase(Phase phase);
 
 // A range of the calling thread.

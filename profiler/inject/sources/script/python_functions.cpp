@@ -1,11 +1,11 @@
-// The functions of script_phases.h as functions of Python, without Python's headers: the library that is loaded into
+// The functions of phases.h as functions of Python, without Python's headers: the library that is loaded into
 // every program must not depend on an interpreter. This file uses Python's stable interface only, so one library serves
 // all versions.
 #include <type_traits>
 
 #include "profiler/inject/buffer/hot.h"
 #include "profiler/inject/sources/script/phases.h"
-#include "profiler/inject/sources/script/ranges.h"
+#include "profiler/inject/sources/script/table.h"
 
 namespace paceline::inject {
 namespace {

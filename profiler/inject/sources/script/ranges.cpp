@@ -1,4 +1,3 @@
-// The table of functions for scripts. Each makes the NVTX event that a program in C would make.
 #include "profiler/inject/sources/script/ranges.h"
 #include "profiler/inject/process/lifecycle.h"
 
@@ -10,9 +9,8 @@
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
-#include "profiler/inject/sources/script/phases.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
-#include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
 namespace {
@@ -88,6 +86,15 @@ struct WithFields {
 
 bool is_attached() { return script_attached.load(std::memory_order_relaxed); }
 
+std::uint64_t scope_of(std::uint64_t kind) {
+  return format::pack_scope(static_cast<std::uint32_t>(kind), narrow(static_cast<std::uint32_t>(kind >> 32)),
+                            number_of(torch_domain_number));
+}
+
+constexpr std::uint64_t name_in(std::uint64_t kind) { return static_cast<std::uint32_t>(kind); }
+
+}  // namespace
+
 void mark_kind(std::uint64_t kind) {
   if (!is_attached()) return;
   const nvtxEventAttributes_t attributes = attributes_of(kind);
@@ -101,13 +108,6 @@ void mark_value(std::uint64_t kind, double value) {
   attributes.payload.dValue = value;
   domain_mark(torch_domain, &attributes);
 }
-
-std::uint64_t scope_of(std::uint64_t kind) {
-  return format::pack_scope(static_cast<std::uint32_t>(kind), narrow(static_cast<std::uint32_t>(kind >> 32)),
-                            number_of(torch_domain_number));
-}
-
-constexpr std::uint64_t name_in(std::uint64_t kind) { return static_cast<std::uint32_t>(kind); }
 
 void push_collective(std::uint64_t kind, std::uint64_t communicator, std::uint64_t bytes, std::uint64_t sequence,
                      std::uint64_t members) {
@@ -137,16 +137,12 @@ void end_range(std::uint64_t range) {
   if (is_attached()) domain_end(torch_domain, range);
 }
 
-void push_wait(std::uint64_t first, std::uint64_t last) {
+void push_wait(std::uint64_t kind, std::uint64_t first, std::uint64_t last) {
   if (!is_attached()) return;
   const WaitFields fields{first, last};
-  const WithFields event(kind_of_phase(Phase::wait), wait_schema, fields);
+  const WithFields event(kind, wait_schema, fields);
   domain_push(torch_domain, &event.attributes);
 }
-
-void say_for_script(const char* text) { say("%s", text); }
-
-}  // namespace
 
 bool open_for_script() {
   if (script_attached.load(std::memory_order_acquire)) return file_is_open();
@@ -195,28 +191,12 @@ void pop_kind() {
   if (is_attached()) pop_scope(torch_domain_number);
 }
 
-void reset_script_ranges_in_child() { pthread_mutex_init(&script_lock, nullptr); }
+namespace {
+
+void reset_in_child() { pthread_mutex_init(&script_lock, nullptr); }
+
+}  // namespace
+
+const Source script_source = {.reset_in_child = reset_in_child};
 
 }  // namespace paceline::inject
-
-extern "C" {
-// Declared first, because a const is local to its file otherwise.
-extern __attribute__((visibility("default"))) const struct paceline_script_ranges_v1 paceline_script_ranges_v1;
-const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
-    .size = sizeof(struct paceline_script_ranges_v1),
-    .kind = paceline::inject::kind_of,
-    .push = paceline::inject::push_kind,
-    .pop = paceline::inject::pop_kind,
-    .mark = paceline::inject::mark_kind,
-    .mark_value = paceline::inject::mark_value,
-    .push_collective = paceline::inject::push_collective,
-    .start_collective = paceline::inject::start_collective,
-    .start_message = paceline::inject::start_message,
-    .end = paceline::inject::end_range,
-    .push_wait = paceline::inject::push_wait,
-    .say = paceline::inject::say_for_script,
-    .for_python = paceline::inject::functions_for_python,
-    .count_backwards = paceline::inject::count_backwards,
-    .count_batches = paceline::inject::count_batches,
-};
-}
