@@ -7,7 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "analysis/importers/pace/nvtx_clocks.h"
 #include "profiler/format/events.h"
 #include "profiler/format/payload_layout.h"
 #include "tests/unit/profiler/format/streams.h"
@@ -247,33 +246,6 @@ TEST_F(NvtxPayloads, HostileSchemasStayWithinBounds) {
     ASSERT_LE(decoded.values.size(), PayloadSchemas::most_values);
     for (const PayloadValue& value : decoded.values) ASSERT_LT(value.text.size(), 4000u);
   }
-}
-
-void tie(NvtxClocks& clocks, std::uint64_t a, std::uint64_t b, std::int64_t at_a, std::int64_t at_b) {
-  const format::events::TimeSync sync{.first_domain = a,
-                                      .second_domain = b,
-                                      .first_time = static_cast<std::uint64_t>(at_a),
-                                      .second_time = static_cast<std::uint64_t>(at_b)};
-  clocks.take(format::pack(0, sync).front());
-}
-
-TEST(NvtxClocks, AreChainedToTheRecorders) {
-  NvtxClocks clocks;
-  constexpr std::uint64_t device = own + 1, network = own + 2, lost = own + 3;
-  tie(clocks, network, device, 10, 1000);
-  tie(clocks, network, device, 20, 3000);
-  tie(clocks, device, 1, 0, 5'000'000'000);
-  tie(clocks, device, 1, 1'000'000, 7'000'000'000);  // 2000 ticks each
-  tie(clocks, 14, 1, 500, 6'000'000'000);            // in ns: 2.5 ticks each
-  clocks.finish(5'000'000'000, 2.5e9, true);
-  EXPECT_EQ(clocks.ticks(0, 1, 5'000'000'100), 100);
-  EXPECT_EQ(clocks.ticks(0, 0, 5'000'000'100), 100);
-  EXPECT_EQ(clocks.ticks(0, 10, 5'000'000'100), 100);
-  EXPECT_DOUBLE_EQ(clocks.ticks(0, device, 10).value(), 20'000);
-  EXPECT_DOUBLE_EQ(clocks.ticks(0, network, 11).value(), 2'400'000);
-  EXPECT_DOUBLE_EQ(clocks.ticks(0, 14, 1500).value(), 1'000'002'500);
-  EXPECT_FALSE(clocks.ticks(0, lost, 5));
-  EXPECT_FALSE(clocks.ticks(1, device, 5));  // another domain's
 }
 
 }  // namespace

@@ -435,38 +435,6 @@ TEST(PaceImport, PayloadsStandBesideTheRangesTheyCameWith) {
   EXPECT_EQ(arguments_text(trace, ranges.slices, 0), "bytes=2 bytes=3 ");
 }
 
-TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
-  constexpr std::uint32_t schema = 1U << 24;
-  constexpr std::uint64_t clock = (1U << 24) + 9, lost = clock + 1, timestamp = 2 << 10, begin = 1 << 12, end = 2 << 12;
-  PaceFile file;
-  file.domain(1, "device");
-  for (const auto& [number, of_clock] : {std::pair(schema, clock), {schema + 1, lost}}) {
-    file.add(0, format::EventType::schema, number);
-    file.extension(1 | 1ULL << 16, 0);
-    file.extension(of_clock, 0);
-    file.schema_entry(number, 0, "", 17, timestamp | begin, 1);
-    file.schema_entry(number, 1, "", 17, timestamp | end, 1);
-  }
-  for (const std::uint64_t at : {0U, 1'000'000U}) {  // the device's clock runs at half the recorder's rate
-    file.add(0, format::EventType::time_sync, 1);
-    file.extension(clock, 1);
-    file.extension(at, 1'000'000 + 2 * at);
-  }
-  file.push(100, 0);
-  for (const std::uint32_t number : {schema, schema + 1}) {
-    file.payload(9'000'000, number, {200'000, 300'000});
-    file.add(9'000'000, format::EventType::submit, pack_scope(0, 0, 1));
-  }
-  file.pop(10'000'000, 0);
-  const Trace trace = import(file);
-  const Track& device = track_labelled(trace.ranks[0], "submitted: device");
-  ASSERT_EQ(device.slices.size(), 1U);
-  const Track& main = track_labelled(trace.ranks[0], "main thread");
-  EXPECT_EQ(device.slices.start_ns[0] - main.slices.start_ns[0], 400'000 - 100);
-  EXPECT_EQ(device.slices.duration_ns[0], 200'000);
-  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("1 submitted NVTX events left out")));
-}
-
 TEST(PaceImport, SamplesBecomeTracksOfCounters) {
   PaceFile file;
   file.push(10, 0);

@@ -2,7 +2,6 @@
 // for the ranges (nvtx.cpp).
 #include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/process/starts.h"
-#include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/watch/iterations.h"
@@ -11,8 +10,20 @@
 namespace paceline::inject {
 namespace {
 
-// NCCL 2.28 has 0x0103. CUDA 13.0 has 0x0104, which adds deferred events. Later additions use further slots.
+// NCCL 2.28 has 0x0103. CUDA 13.0 has 0x0104, which adds deferred events: they are not recorded, as no program is known
+// to submit any. Later additions use further slots.
 constexpr std::uint16_t oldest_compatible = 0x0103;
+
+// The function slots of one copy of NVTX for an extension.
+struct ExtensionSlots {
+  std::intptr_t* slots = nullptr;
+  std::size_t count = 0;
+
+  template <class Function>
+  void fill(std::size_t id, Function* function) const {
+    if (id < count) slots[id] = reinterpret_cast<std::intptr_t>(function);
+  }
+};
 
 std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
   const ReentrancyGuard guard;
@@ -110,7 +121,6 @@ bool attach(const nvtxExtModuleInfo_t* module) {
   slots.fill(NVTX3EXT_CBID_nvtxRangeStartPayload, start_payload);
   slots.fill(NVTX3EXT_CBID_nvtxRangeEndPayload, end_payload);
   slots.fill(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
-  fill_deferred(slots);
   return open_recorder() || file_is_being_opened();
 }
 

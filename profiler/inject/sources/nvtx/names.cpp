@@ -7,7 +7,6 @@
 #include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/buffer/hot.h"
 #include "profiler/inject/sources/nvtx/copies.h"
-#include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
@@ -179,7 +178,6 @@ void reset_nvtx_in_child() {
   pthread_mutex_init(&domains_lock, nullptr);
   reset_nvtx_filter_in_child();
   reset_schemas_in_child();
-  reset_deferred_in_child();
 }
 
 }  // namespace
