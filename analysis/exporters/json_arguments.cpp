@@ -1,27 +1,9 @@
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <nlohmann/json.hpp>
-
-#include "profiler/format/error.h"
+#include <iterator>
 
 namespace paceline::analysis {
-
-void TextOutput::flush() {
-  if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size() || std::fflush(file_) != 0) {
-    throw Error(fmt::format("the export could not be written: {}", std::strerror(errno)));
-  }
-  written_ += buffer_.size();
-  buffer_.clear();
-}
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string valid_utf8(std::string_view text) { return nlohmann::json::parse(json_string(text)).get<std::string>(); }
 
 const std::string& JsonArguments::operator()(const Slices& slices, const SelectedSlice& slice) {
   const NameId domain = trace_.kind_of(slices, slice.index).domain;

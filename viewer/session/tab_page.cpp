@@ -1,4 +1,4 @@
-#include "viewer/window/tab_page.h"
+#include "viewer/session/tab_page.h"
 
 #include <vector>
 

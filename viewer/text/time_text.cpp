@@ -1,4 +1,4 @@
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 #include <QRegularExpression>
 #include <QStringList>
