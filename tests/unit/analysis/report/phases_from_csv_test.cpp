@@ -23,7 +23,7 @@ int compare(const Trace& trace, const std::string& name) {
   csv_exporter.write(ExportJob(trace), csv);
   std::fclose(csv);
   std::ofstream(directory / "report.json") << render_json(build_report({analyse_run(trace, "run")}));
-  const std::string command = "python3 " PACELINE_SOURCE "/tests/unit/analysis/phases_from_csv.py " +
+  const std::string command = "python3 " PACELINE_SOURCE "/tests/unit/analysis/report/phases_from_csv.py " +
                               (directory / "run.csv").string() + " " + (directory / "report.json").string();
   const int status = std::system(command.c_str());
   fs::remove_all(directory);

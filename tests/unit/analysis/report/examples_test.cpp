@@ -114,7 +114,7 @@ std::string example(const std::string& source, const std::string& marker) {
 
 TEST(Examples, StandInTheDocumentation) {
   const std::string documentation = contents("/docs/hacking.md");
-  const std::string source = contents("/tests/unit/analysis/examples_test.cpp");
+  const std::string source = contents("/tests/unit/analysis/report/examples_test.cpp");
   for (const char* marker : {"metric", "section"}) {
     const std::string text = example(source, marker);
     ASSERT_GT(text.size(), 100U);

@@ -83,7 +83,7 @@ TEST_F(Load, NamesTheLineThatAReaderRefuses) {
 
 TEST(Hacking, ShowsTheExampleReaderAsItIsCompiled) {
   const std::filesystem::path source = PACELINE_SOURCE;
-  const std::string example = text_of_file(source / "tests/unit/analysis/example_reader.cpp");
+  const std::string example = text_of_file(source / "tests/unit/analysis/importers/example_reader.cpp");
   ASSERT_FALSE(example.empty());
   EXPECT_THAT(text_of_file(source / "docs/hacking.md"), HasSubstr("```cpp\n" + example + "```\n"));
 }
