@@ -21,7 +21,7 @@ using namespace format::payload;
 
 namespace {
 
-constexpr int deepest = 8;                // schemas in schemas
+constexpr int deepest_schema = 8;         // schemas in schemas
 constexpr int most_entries = 512;         // looked at for one event
 constexpr std::size_t most_elements = 8;  // of an array, then "…"
 constexpr std::size_t longest_text = 1024;
@@ -83,7 +83,7 @@ std::string hexadecimal(Bytes bytes) {
   return bytes.size() > 32 ? text + "…" : text;
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
+void append_code_point(std::string& out, std::uint32_t code) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   if (code < 0x80) return put(code);
@@ -117,7 +117,7 @@ std::string text_of(Bytes bytes, std::uint32_t unit) {
         at += 2;
       }
     }
-    append_utf8(text, code);
+    append_code_point(text, code);
   }
   return text.size() >= longest_text ? text + "…" : text;
 }
@@ -177,7 +177,7 @@ void PayloadSchemas::finish() {
 
 // Each schema is measured once, so a chain of them costs what their entries cost together.
 void PayloadSchemas::measure(std::uint16_t domain, Schema& schema, int depth) {
-  if (schema.align != 0 || schema.is_open || depth > deepest) return;
+  if (schema.align != 0 || schema.is_open || depth > deepest_schema) return;
   schema.is_open = true;
   std::uint64_t next = 0, end = 0;
   std::uint32_t align = 1;
@@ -268,7 +268,7 @@ class PayloadDecoder {
   // `base`: where the schema's bytes begin in the blob.
   void read(const Schema& schema, const Blob& blob, std::uint64_t base, const std::string& prefix, int depth,
             std::optional<std::uint64_t> only = {}) {
-    if (depth > deepest) return;
+    if (depth > deepest_schema) return;
     const bool is_union = schema.type > static_cast<std::uint32_t>(SchemaType::dynamic);
     if (is_union && !only) return;  // nobody says which member it is
     std::vector<Seen> seen;
