@@ -2,8 +2,10 @@
 """usage: include_order.py SOURCES
 
 Checks that includes run one way, between the rooms and inside each room. A file may include its own folder and the
-folders that stand before it in its room's list. Prints one line for each include that runs the other way; exit status 1.
+folders that stand before it in its room's list. A unit is a header with its source file: no units include each other in
+a circle. Prints one line for each include that runs the other way and for each circle; exit status 1.
 """
+import collections
 import pathlib
 import re
 import sys
@@ -13,13 +15,17 @@ import sys
 ROOMS = {
     "profiler": [
         "format",
+        "launch",
         "record",
         "inject/system",
-        "inject/core",
+        "inject/buffer",
+        "inject/output",
+        "inject/process",
         "inject/sources",
         "inject/sources/watch",
         "inject/sources/clock_exchange",
         "inject/sources/nvtx",
+        "inject/sources/script",
         "inject/sources/mpi",
         "inject/sources/counters",
         "inject",
@@ -36,11 +42,10 @@ ROOMS = {
         "clocks",
         "importers",
         "load",
-        "exporters",
         "run",
         "watch",
         "query",
-        "exporters/sqlite.cpp",
+        "exporters",
         "report",
         "compare",
         "python",
@@ -66,13 +71,12 @@ ROOMS = {
         "main.cpp",
     ],
     "viewer": [
-        "drawing/time_text.h drawing/time_text.cpp",  # text alone, which the session writes, too
+        "text",
         "session",
         "drawing",
         "panels",
         "timeline/rows",
         "timeline",
-        "window/tab_page.h window/tab_page.cpp",
         "comparison",
         "merging",
         "window",
@@ -86,6 +90,9 @@ OTHER_ROOMS = {
     "analysis/cli": ["profiler/format", "profiler/record"],
     "viewer": ["analysis", "profiler/format"],
 }
+
+# Folders that share only what stands below both: the first may not include the second, nor the second the first.
+APART = [("profiler/record", "profiler/inject")]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SUFFIXES = {".c", ".cpp", ".cu", ".cuh", ".def", ".h"}
@@ -101,9 +108,34 @@ def deepest(path, folders):
     return max(inside, key=lambda folder: (folder != ".", len(folder)), default=None)
 
 
+def circles(included):
+    """The circles of a graph, given as the set of nodes that each node leads to: sorted lists of nodes that all lead to
+    each other (Tarjan's strongly connected components)."""
+    number, lowest, path, found = {}, {}, [], []
+
+    def visit(node):
+        number[node] = lowest[node] = len(number)
+        path.append(node)
+        for other in sorted(included.get(node, ())):
+            if other not in number:
+                visit(other)
+            if other in path:
+                lowest[node] = min(lowest[node], lowest[other])
+        if lowest[node] == number[node]:
+            start = path.index(node)
+            if len(path) - start > 1:
+                found.append(sorted(path[start:]))
+            del path[start:]
+
+    for node in sorted(included):
+        if node not in number:
+            visit(node)
+    return found
+
+
 def check(sources, rooms=ROOMS, other_rooms=OTHER_ROOMS):
     """Returns the lines to print, and the number of includes that were looked at."""
-    wrong, looked_at = [], 0
+    wrong, looked_at, units = [], 0, collections.defaultdict(set)
     for room, lines in rooms.items():
         level = {folder: number for number, line in enumerate(lines) for folder in line.split()}
         for file in sorted((sources / room).rglob("*")):
@@ -119,15 +151,20 @@ def check(sources, rooms=ROOMS, other_rooms=OTHER_ROOMS):
                 if other not in rooms:
                     continue
                 looked_at += 1
+                if (sources / included).exists():
+                    units[path.rsplit(".", 1)[0]].add(included.rsplit(".", 1)[0])
                 if other != room:
                     allowed = other_rooms.get(deepest(path, other_rooms), [])
                     if deepest(included, allowed) is None:
                         wrong.append(f"{path} includes {included}: of other rooms it may include "
                                      f"{' and '.join(allowed) or 'nothing'}")
                     continue
+                if any(lies_in(path, a) and lies_in(included, b) for pair in APART for a, b in (pair, pair[::-1])):
+                    wrong.append(f"{path} includes {included}: these folders share only what stands below both")
                 target = deepest(included[len(room) + 1:], level)
                 if target is not None and level[target] > level[own]:
                     wrong.append(f"{path} includes {included}: {target} stands above {own}")
+    wrong += [f"include each other in a circle: {', '.join(circle)}" for circle in circles(units)]
     return wrong, looked_at
 
 

@@ -38,7 +38,30 @@ class IncludeOrder(unittest.TestCase):
         self.assertEqual(check(low__a="low/main.cpp"), ["low/a.h includes low/main.cpp: main.cpp stands above ."])
 
     def test_folders_in_one_line_may_include_each_other(self):
-        self.assertEqual(check(low__core__a="low/other/a.h", low__other__a="low/core/a.h"), [])
+        self.assertEqual(check(low__core__a="low/other/a.h", low__other__b="low/core/a.h"), [])
+
+    def test_units_that_include_each_other_are_a_circle(self):
+        self.assertEqual(check(low__base__a="low/base/b.h", low__base__b="low/base/c.h", low__base__c="low/base/b.h"),
+                         ["include each other in a circle: low/base/b, low/base/c"])
+
+    def test_a_header_and_its_source_file_are_one_unit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder) / "low/base"
+            base.mkdir(parents=True)
+            for name, included in {"a.h": [], "a.cpp": ["a.h", "b.h"], "b.h": ["a.h"]}.items():
+                (base / name).write_text("".join(f'#include "low/base/{header}"\n' for header in included))
+            self.assertEqual(include_order.check(pathlib.Path(folder), ROOMS, {})[0],
+                             ["include each other in a circle: low/base/a, low/base/b"])
+
+    def test_folders_that_lie_apart_do_not_include_each_other(self):
+        rooms = {"profiler": ["record", "inject"]}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, included in {"record/a.h": "inject/b.h", "inject/b.h": "record/c.h", "record/c.h": "record/d.h"}.items():
+                file = pathlib.Path(folder) / "profiler" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(f'#include "profiler/{included}"\n')
+            wrong = include_order.check(pathlib.Path(folder), rooms, {})[0]
+            self.assertEqual(sum("share only what stands below both" in line for line in wrong), 2)
 
     def test_a_room_includes_only_what_it_may_of_another(self):
         self.assertEqual(check(high__a="low/base/a.h"), [])

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "analysis/load/merge.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace {

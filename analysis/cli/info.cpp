@@ -75,7 +75,7 @@ bool needs_all_events(const format::TraceSummary& summary) {
   const bool incomplete = file.header.closed == 0 || file.damaged || !file.lost.empty() || file.header.kept_from > 0 ||
                           dropped(format::DropCause::no_free_chunk) || dropped(format::DropCause::too_long) ||
                           dropped(format::DropCause::disk) || dropped(format::DropCause::ring) || file.interrupted > 0;
-  return incomplete || ended_with_failure(file) || summary.has_open_call || summary.has_submits ||
+  return incomplete || ended_with_failure(file) || summary.has_open_call ||
          file.left_out.events[static_cast<std::size_t>(format::Family::nccl)] > 0 ||
          defines_name(file, {"recorder wait", "NCCL"});
 }

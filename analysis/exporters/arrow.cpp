@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "analysis/exporters/exporter.h"
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace arrow_writer {

@@ -11,9 +11,10 @@
 
 #include "analysis/exporters/device_label.h"
 #include "analysis/exporters/exporter.h"
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
 #include "analysis/index/correlations.h"
 #include "analysis/metrics/counters.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace chrome_writer {

@@ -5,7 +5,8 @@
 // under "domain"; of a sample it has "value", "unit" and "sum" (true: a sum since the first sample).
 #include "analysis/text/csv.h"
 #include "analysis/exporters/exporter.h"
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace {

@@ -13,8 +13,9 @@
 #include <utility>
 
 #include "analysis/exporters/exporter.h"
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
 #include "analysis/importers/own_exports.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace otf2_writer {

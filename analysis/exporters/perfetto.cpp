@@ -10,10 +10,11 @@
 #include <array>
 
 #include "analysis/exporters/exporter.h"
+#include "analysis/exporters/json_arguments.h"
 #include "analysis/exporters/protobuf.h"
-#include "analysis/exporters/text_output.h"
 #include "analysis/index/correlations.h"
 #include "analysis/metrics/counters.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace perfetto_writer {

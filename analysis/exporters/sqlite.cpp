@@ -13,11 +13,12 @@
 #include <unordered_map>
 
 #include "analysis/exporters/exporter.h"
-#include "analysis/exporters/text_output.h"
+#include "analysis/exporters/json_arguments.h"
 #include "analysis/query/argument_table.h"
 #include "analysis/query/row_table.h"
 #include "analysis/query/run_data.h"
 #include "analysis/query/sample_table.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace sqlite_writer {

@@ -7,7 +7,8 @@
 
 #include <span>
 
-#include "analysis/metrics/lateness.h"
+#include "analysis/metrics/block_contrasts.h"
+#include "analysis/metrics/lateness_test.h"
 #include "analysis/metrics/step_changes.h"
 
 namespace paceline::analysis {

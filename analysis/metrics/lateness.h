@@ -14,6 +14,7 @@
 #include "analysis/metrics/block_contrasts.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/lateness_test.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -61,24 +62,6 @@ void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow&
 // last one counts. The warm-up is left out: the
 // first tenth of the iterations, at least one. `iterations` holds the iterations of each rank.
 LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations);
-
-struct LateRank {
-  std::uint32_t rank = 0;    // index into the ranks
-  double behind_ns = 0;      // mean over iterations, behind the mean of the ranks that are not late
-  double share_of_step = 0;  // its cost: the wait of the others, at most the time that it is behind
-  // The share of sound runs in which chance makes a report accuse anybody this clearly (correct_for_all()).
-  double p = 1;
-  double p_alone = 1;  // of the test by itself
-};
-
-struct LatenessTest {
-  std::size_t iterations = 0;
-  double autocorrelation_time = 1;  // in iterations
-  std::size_t block = 1;            // iterations
-  bool judged = false;              // false: too short a run, or fewer than two ranks
-  std::size_t tests = 0;            // ranks that were tested
-  std::vector<LateRank> late;       // beyond chance, above 1 % of the step; the costliest first
-};
 
 // Those beyond chance with all ranks taken into account, and above the error of the clocks against each other, which
 // `clock_error_ns` bounds. Cost: that of block_contrasts().

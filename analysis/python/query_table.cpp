@@ -3,9 +3,9 @@
 #include <map>
 #include <sstream>
 
-#include "analysis/exporters/text_output.h"
 #include "analysis/python/run_tables.h"
 #include "analysis/query/query.h"
+#include "analysis/text/text_output.h"
 #include "profiler/format/error.h"
 
 namespace paceline::python {

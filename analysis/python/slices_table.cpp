@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/exporters/text_output.h"
 #include "analysis/python/run_tables.h"
+#include "analysis/text/text_output.h"
 #include "analysis/trace/slice_id.h"
 
 namespace paceline::python {

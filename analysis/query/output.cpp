@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/exporters/text_output.h"
 #include "analysis/text/csv.h"
 #include "analysis/text/labels.h"
+#include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
 namespace query_outputs {

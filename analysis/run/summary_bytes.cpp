@@ -11,11 +11,6 @@
 namespace paceline::analysis {
 namespace summary_bytes {
 
-// A change of the structures below changes this number nearly always.
-constexpr std::uint64_t layout = 0x70616365'00000001 ^ (std::uint64_t{sizeof(RankSummary)} << 32) ^
-                                 (std::uint64_t{sizeof(CollectiveCall)} << 16) ^ (sizeof(Iteration) << 8) ^
-                                 sizeof(RangeStatistics);
-
 // The members of the structures that are not copied byte by byte.
 template <class A>
 void each_member(A& a, DurationSketch& v) {
@@ -204,21 +199,74 @@ class Reader {
   std::string_view bytes_;
 };
 
+// Writes what each member is: "s" for a text, "[…]" for a list, "{…}" for a map, "?…" for an optional, "(…)" for the
+// members of a structure, and the number of bytes for what is copied byte by byte.
+class Layout {
+ public:
+  template <class... Values>
+  void operator()(Values&... values) {
+    (add(values), ...);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void add(std::string&) { text_ += 's'; }
+  template <class Value>
+  void add(std::vector<Value>&) {
+    add_one<Value>('[', ']');
+  }
+  template <class Value>
+  void add(std::map<std::string, Value>&) {
+    add_one<Value>('{', '}');
+  }
+  template <class Value>
+  void add(Value& value) {
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      text_ += std::to_string(sizeof value) + ',';
+    } else {
+      text_ += '(';
+      each_member(*this, value);
+      text_ += ')';
+    }
+  }
+  template <class Value>
+  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void add(std::optional<Value>&) {
+    add_one<Value>('?', ' ');
+  }
+  template <class Value>
+  void add_one(char before, char behind) {
+    Value one{};
+    text_ += before;
+    add(one);
+    text_ += behind;
+  }
+
+  std::string text_;
+};
+
+// Stands before the summaries. Another build may have other members.
+std::string layout() {
+  RankSummary summary;
+  Layout layout;
+  layout(summary);
+  return layout.take();
+}
+
 }  // namespace summary_bytes
 
 std::string bytes_of(std::vector<std::string>& notes, std::vector<RankSummary>& summaries) {
   summary_bytes::Writer writer;
-  std::uint64_t layout = summary_bytes::layout;
+  std::string layout = summary_bytes::layout();
   writer(layout, notes, summaries);
   return writer.take();
 }
 
 SharedSummaries summaries_from(std::string_view bytes) {
   summary_bytes::Reader reader(bytes);
-  std::uint64_t layout = 0;
+  std::string layout;
   SharedSummaries shared;
   reader(layout);
-  if (layout != summary_bytes::layout) throw Error("the processes of the report run different builds of Paceline");
+  if (layout != summary_bytes::layout()) throw Error("the processes of the report run different builds of Paceline");
   reader(shared.notes, shared.summaries);
   if (!reader.at_end()) throw Error("the summaries of another process are longer than they should be");
   return shared;

@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-std::string lower_case(std::string_view text) {
+std::string in_lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return out;
@@ -48,7 +48,7 @@ std::size_t named_columns(std::string_view line, char separator) {
     const auto end = std::min(line.find(separator), line.size());
     std::string_view name = trimmed(line.substr(0, end));
     if (name.size() > 1 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
-    named += is_one_of(lower_case(name), required_columns);
+    named += is_one_of(in_lower_case(name), required_columns);
     if (end == line.size()) return named;
     line.remove_prefix(end + 1);
   }
@@ -185,7 +185,7 @@ class TableReader {
   void take_header(const std::vector<std::string>& fields) {
     std::set<std::string> seen;
     for (const auto& field : fields) {
-      const std::string column = lower_case(field);
+      const std::string column = in_lower_case(field);
       if (column.empty()) fail("a column has no name: name it, or remove the separator");
       if (!seen.insert(column).second) fail(fmt::format("the column {} appears twice: rename or remove one", column));
       header_.push_back(column);

@@ -16,7 +16,7 @@ struct Scoped {
 };
 using Push = Scoped<EventType::push>;
 using Mark = Scoped<EventType::mark>;
-using Submit = Scoped<EventType::submit>;  // a range or mark whose times are in its payload
+using Submit = Scoped<EventType::submit>;  // of older recorders: a range or mark whose times are in its payload
 
 template <EventType event_type>
 struct ScopedWithPayload {
@@ -136,6 +136,7 @@ struct PayloadPart {
   std::uint32_t bytes = 0;
 };
 
+// The next three are of older recorders, which recorded NVTX's deferred events.
 struct Scope {
   static constexpr EventType type = EventType::scope;
   std::uint16_t domain = 0;

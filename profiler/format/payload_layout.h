@@ -19,14 +19,11 @@ enum EntryFlag : std::uint32_t {
   deep_copy = 1 << 8,
   hidden = 1 << 9,
   event_message = 1 << 10,
-  timestamp = 2 << 10,
 };
 
 // How an entry is an array (bits 4 to 6 of its flags), and which end of an event its time stamp is (bits 12 to 14).
 enum class ArrayKind : std::uint32_t { none, fixed, zero_terminated, length_entry, length_payload };
 constexpr ArrayKind array_kind(std::uint32_t flags) { return static_cast<ArrayKind>(flags >> 4 & 7); }
-enum class EventEnd : std::uint32_t { none, range_begin, range_end, mark, counter };
-constexpr EventEnd event_end(std::uint32_t flags) { return static_cast<EventEnd>(flags >> 12 & 7); }
 
 enum EntryType : std::uint32_t {
   type_char = 1,

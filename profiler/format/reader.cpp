@@ -47,7 +47,6 @@ class SummaryReader {
         } else {
           left_out.last_ticks = std::max(left_out.last_ticks, header.last_ticks);
         }
-        summary.has_submits = summary.has_submits || has_submit(block, header);
       }
       summary.has_open_call = summary.has_open_call || ends_in_call(blocks);
       for_each_event(track.slots,
@@ -87,12 +86,6 @@ class SummaryReader {
       track.slots.insert(track.slots.end(), extension, extension + extension_slots(head));
     });
     return header;
-  }
-
-  bool has_submit(const BlockEntry& block, const BlockHeader& header) {
-    if (count(header, Family::nvtx) == 0) return false;
-    const std::span<const EventType> types = cursor_.types(block);
-    return std::ranges::find(types, EventType::submit) != types.end();
   }
 
   // Looks at the last block with MPI calls, and for the end of its last call at the blocks behind it.

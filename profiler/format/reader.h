@@ -46,8 +46,6 @@ struct TraceSummary {
   TraceFile file;
   // The last MPI event of some track begins a call. Where no event was lost, no other call is open.
   bool has_open_call = false;
-  // NVTX events whose times are in their payloads.
-  bool has_submits = false;
 };
 
 // What a file contains, without most of its events: checks all hashes, but decodes only the blocks with definitions,

@@ -1,9 +1,10 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
-#include "profiler/inject/closers.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/closers.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
@@ -33,12 +34,12 @@ bool fits(std::uint32_t type, std::uint64_t low, std::uint32_t slots) {
 int emit_words(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
                std::uint32_t slots) {
   if (!file_is_open() || !fits(type, low, slots)) return 0;
-  const Making making;
-  if (making.interrupts()) {
-    lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) {
+    drop_nested_event();
     return 0;
   }
-  Slot* slot = claim(1 + slots, need_of(static_cast<EventType>(type)));
+  Slot* slot = claim(1 + slots, priority_of(static_cast<EventType>(type)));
   if (slot == nullptr) return 0;
   put(slot, at, type, low, words, slots);
   return 1;
@@ -46,8 +47,8 @@ int emit_words(std::uint64_t at, std::uint32_t type, std::uint64_t low, const st
 
 int define(std::uint32_t type, std::uint64_t low, const std::uint64_t* words, std::uint32_t slots) {
   if (!file_is_open() || !fits(type, low, slots)) return 0;
-  const Making making;
-  if (making.interrupts()) return 0;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return 0;
   Slot* slot = claim_surely(1 + slots);
   if (slot == nullptr) return 0;
   put(slot, ticks(), type, low, words, slots);

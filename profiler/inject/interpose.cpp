@@ -12,10 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/ends.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/ends.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/say.h"
-#include "profiler/inject/unrecorded.h"
+#include "profiler/inject/process/unrecorded.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 

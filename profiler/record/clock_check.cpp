@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -43,7 +43,7 @@ std::string first_word_of(const std::string& path) {
   return word;
 }
 
-// True if the recorder will use the counter (profiler/inject/core/clock.cpp).
+// True if the recorder will use the counter (profiler/inject/buffer/clock.cpp).
 bool counter_is_used() {
 #if defined(__x86_64__)
   const char* wanted = std::getenv(env_clock);

@@ -16,7 +16,7 @@
 #include "profiler/format/error.h"
 #include "profiler/format/liveness.h"
 #include "profiler/format/process.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::record {
 namespace {

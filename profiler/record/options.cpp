@@ -12,7 +12,7 @@
 
 #include "profiler/format/error.h"
 #include "profiler/format/layout.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 #include "profiler/record/output_directory.h"
 
 namespace paceline::record {

@@ -13,10 +13,10 @@
 
 #include "profiler/format/error.h"
 #include "profiler/format/reader.h"
-#include "profiler/record/environment.h"
-#include "profiler/record/file_name.h"
+#include "profiler/launch/environment.h"
+#include "profiler/launch/file_name.h"
+#include "profiler/launch/launcher.h"
 #include "profiler/record/job_marker.h"
-#include "profiler/record/launcher.h"
 
 namespace paceline::record {
 namespace {

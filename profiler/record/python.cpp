@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "profiler/format/error.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::record {
 

@@ -14,10 +14,10 @@
 #include <memory>
 
 #include "profiler/format/error.h"
+#include "profiler/launch/environment.h"
+#include "profiler/launch/launcher.h"
 #include "profiler/record/clock_check.h"
 #include "profiler/record/command_file.h"
-#include "profiler/record/environment.h"
-#include "profiler/record/launcher.h"
 #include "profiler/record/output_directory.h"
 #include "profiler/record/python.h"
 #include "profiler/record/stage.h"

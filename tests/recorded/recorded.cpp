@@ -59,9 +59,6 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
         event.category = head.low >> 32 & 0xffff;
         event.domain = domains[head.low >> 48];
         break;
-      case EventType::submit:
-        event.domain = domains[head.low >> 48];
-        break;
       case EventType::pop:
         event.domain = domains[head.low & 0xffff];
         break;
@@ -74,7 +71,6 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
       case EventType::schema_entry:
       case EventType::enumeration:
       case EventType::enumerator:
-      case EventType::scope:
       case EventType::domain:
       case EventType::thread_name:
         event.name = names[head.low >> 32];

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/compare/render.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/legend.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace comparison_page {

@@ -8,8 +8,8 @@
 #include "viewer/comparison/coupling.h"
 #include "viewer/comparison/differences_table.h"
 #include "viewer/session/document.h"
+#include "viewer/session/tab_page.h"
 #include "viewer/timeline/timeline_widget.h"
-#include "viewer/window/tab_page.h"
 
 namespace paceline::viewer {
 

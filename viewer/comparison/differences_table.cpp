@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analysis/compare/render.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace differences_table {

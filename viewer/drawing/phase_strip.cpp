@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace phase_strip {

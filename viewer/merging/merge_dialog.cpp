@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/clocks/alignment.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace merge_dialog {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/legend.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace breakdown {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "analysis/metrics/collectives.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/tables.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace collectives_table {

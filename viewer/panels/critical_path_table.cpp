@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "analysis/graph/critical_path.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/tables.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace critical_path_table {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "viewer/drawing/palette.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace details {

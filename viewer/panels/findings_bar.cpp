@@ -7,7 +7,7 @@
 #include "analysis/report/changes.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace findings_bar {

@@ -10,8 +10,8 @@
 
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/table_panel.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace flame_graph {

@@ -9,7 +9,7 @@
 
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace heat_map {

@@ -1,6 +1,6 @@
 // The slices and marks that the last search found.
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/tables.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace hits_table {

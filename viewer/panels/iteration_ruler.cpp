@@ -13,7 +13,7 @@
 #include "analysis/metrics/statistics.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace iteration_ruler {

@@ -3,8 +3,8 @@
 
 #include "analysis/metrics/messages.h"
 #include "analysis/run/run_analysis.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/tables.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace messages_table {

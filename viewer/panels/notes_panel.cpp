@@ -2,7 +2,7 @@
 
 #include <QHeaderView>
 
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 

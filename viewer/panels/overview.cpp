@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "viewer/drawing/phase_strip.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace overview {

@@ -1,6 +1,6 @@
 // One row for each rank: its iterations, how long it waited, and how long the others waited for it.
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/tables.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace ranks_table {

@@ -13,8 +13,8 @@
 
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/session/slice_filter.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 

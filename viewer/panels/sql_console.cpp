@@ -9,7 +9,7 @@
 
 #include "analysis/query/query.h"
 #include "analysis/trace/slice_id.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace sql_console {

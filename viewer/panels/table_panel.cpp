@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 

@@ -10,7 +10,7 @@
 
 #include "analysis/report/predictions.h"
 #include "analysis/run/run_analysis.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace what_if_panel {

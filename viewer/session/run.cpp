@@ -13,7 +13,7 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 
@@ -213,6 +213,13 @@ QString value_text(const Run& run, const analysis::Argument& argument) {
   if (argument.is_text()) return shown_name(run.trace.names[argument.text()], 1000);
   if (run.trace.names[argument.key] != "bytes") return QString::fromStdString(analysis::number_text(argument));
   return QLocale(QLocale::English).toString(qulonglong{argument.whole()}) + " B";
+}
+
+QString slice_text(const Run& run, const SliceRef& slice) {
+  return QString("%1, %2, rank %3, %4")
+      .arg(slice_title(run, slice), duration_text(slices_of(run, slice).duration_ns[slice.slice]))
+      .arg(run.trace.ranks[slice.rank].rank)
+      .arg(shown_name(track_of(run, slice).label));
 }
 
 }  // namespace paceline::viewer

@@ -112,6 +112,8 @@ QString shown_name(const std::string& name, int longest = 160);
 // What a slice or a mark is, for people. Empty texts if it has none.
 // Its name, and an iteration's number.
 QString slice_title(const Run& run, const SliceRef& ref);
+// What a screen reader reads out: "backward, 32.99 ms, rank 3, main thread".
+QString slice_text(const Run& run, const SliceRef& slice);
 // The iteration of the report that this slice is; nullptr if it is none.
 const analysis::Iteration* iteration_of(const Run& run, const SliceRef& ref);
 QString domain_of(const Run& run, const SliceRef& ref);

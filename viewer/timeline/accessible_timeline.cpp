@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {
@@ -187,13 +187,6 @@ QAccessibleInterface* make(const QString&, QObject* object) {
 }
 
 }  // namespace accessible_timeline
-
-QString slice_text(const Run& run, const SliceRef& slice) {
-  return QString("%1, %2, rank %3, %4")
-      .arg(slice_title(run, slice), duration_text(slices_of(run, slice).duration_ns[slice.slice]))
-      .arg(run.trace.ranks[slice.rank].rank)
-      .arg(shown_name(track_of(run, slice).label));
-}
 
 void install_accessible_timeline() { QAccessible::installFactory(&accessible_timeline::make); }
 

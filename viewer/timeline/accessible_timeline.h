@@ -2,16 +2,10 @@
 // slices those that are in view. Pressing a slice selects it.
 #pragma once
 
-#include <QString>
-
-#include "viewer/session/run.h"
-
 namespace paceline::viewer {
 
-// What a screen reader reads out: "backward, 32.99 ms, rank 3, main thread".
-QString slice_text(const Run& run, const SliceRef& slice);
-
-// Makes Qt offer this tree for each TimelineWidget. May be called more than once.
+// Makes Qt offer this tree for each TimelineWidget. Call it before the first one is made, because where a screen reader
+// runs, a change of the widget makes its interface. May be called more than once.
 void install_accessible_timeline();
 
 }  // namespace paceline::viewer

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "viewer/drawing/labels.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 

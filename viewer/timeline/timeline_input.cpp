@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "analysis/text/numbers.h"
-#include "viewer/drawing/time_text.h"
 #include "viewer/session/actions.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/colour_menu.h"
 #include "viewer/timeline/timeline_widget.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/text/numbers.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 

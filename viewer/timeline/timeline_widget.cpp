@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/drawing/time_text.h"
-#include "viewer/timeline/accessible_timeline.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/overlay.h"
 
 namespace paceline::viewer {
@@ -21,7 +20,6 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
       rows_(document, state),
       links_(document),
       path_(document) {
-  install_accessible_timeline();  // first: a change of the widget makes its interface where a screen reader runs
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setFocusPolicy(Qt::StrongFocus);

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <utility>
 
-#include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
 #include "viewer/session/view_file.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 #include "viewer/window/exports.h"
 

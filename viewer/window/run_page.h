@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "viewer/session/document.h"
+#include "viewer/session/tab_page.h"
 #include "viewer/session/view_state.h"
 #include "viewer/window/panel_docks.h"
-#include "viewer/window/tab_page.h"
 
 namespace paceline::viewer {
 

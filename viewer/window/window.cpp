@@ -23,6 +23,7 @@
 #include "viewer/session/loader.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"
+#include "viewer/timeline/accessible_timeline.h"
 #include "viewer/window/command_palette.h"
 #include "viewer/window/exports.h"
 #include "viewer/window/follower.h"
@@ -42,6 +43,7 @@ QVBoxLayout* centred(QWidget* page) {
 }  // namespace
 
 Window::Window() {
+  install_accessible_timeline();
   setWindowTitle("Paceline");
   resize(fitting({1600, 900}, screen()->availableSize()));
   tabs_ = new QTabWidget;

@@ -74,12 +74,7 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
       case EventType::schema_entry:
       case EventType::enumeration:
       case EventType::enumerator:
-      case EventType::scope:
         found.payloads.take(head);
-        break;
-      case EventType::time_domain:
-      case EventType::time_sync:
-        found.nvtx_clocks.take(head);
         break;
       case EventType::clock_pair: {
         const auto pair = unpack<events::ClockPair>(&head);
@@ -120,7 +115,6 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
   std::ranges::stable_sort(found.recording, {}, &PaceDefinitions::RecordingState::ticks);
   std::ranges::stable_sort(found.triggers, {}, &PaceDefinitions::TriggerEvent::ticks);
   found.payloads.finish();
-  found.nvtx_clocks.finish(start, file.header.ticks_per_second, file.header.clock_source == format::ClockSource::tsc);
   for (const auto& [key, value] : settings) found.settings[std::string(found.name(key))] = found.name(value);
   return found;
 }

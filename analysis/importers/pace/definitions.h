@@ -11,7 +11,6 @@
 
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/events.h"
-#include "analysis/importers/pace/nvtx_clocks.h"
 #include "analysis/importers/pace/nvtx_payloads.h"
 
 namespace paceline::analysis {
@@ -34,7 +33,6 @@ struct PaceDefinitions {
   std::map<std::uint32_t, format::events::Counter> counters;
   std::map<std::string, std::string> settings;
   PayloadSchemas payloads;
-  NvtxClocks nvtx_clocks;
   // Name ids of NVTX resources (CUDA streams, mutexes, …) by NVTX's type of the resource and its identifier.
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> resources;
   std::vector<ClockPairReading> pairs;

@@ -27,7 +27,7 @@ constexpr ScopeParts parts_of(std::uint64_t scope) {
           static_cast<std::uint32_t>(scope)};
 }
 
-// The scope of a range, a mark or a submitted event. All of their types have it in the same place.
+// The scope of a range or a mark. All of their types have it in the same place.
 constexpr std::uint64_t scope_of(const format::Slot& head) { return format::unpack<format::events::Push>(&head).scope; }
 template <class Event>
 inline constexpr bool has_scope_like_push = [] {
@@ -36,7 +36,7 @@ inline constexpr bool has_scope_like_push = [] {
 }();
 static_assert(has_scope_like_push<format::events::PushPayload> && has_scope_like_push<format::events::Mark> &&
               has_scope_like_push<format::events::MarkPayload> && has_scope_like_push<format::events::Start> &&
-              has_scope_like_push<format::events::StartPayload> && has_scope_like_push<format::events::Submit>);
+              has_scope_like_push<format::events::StartPayload>);
 
 // The raw bytes of an event whose type has bytes: a name, a payload or a part of one.
 inline std::span<const std::byte> bytes_of(const format::Slot& head) {

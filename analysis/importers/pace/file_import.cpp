@@ -186,10 +186,6 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
       ++info.nvtx_events;
       nvtx_.mark(track, time_ns, head, pending_.slots());
       break;
-    case EventType::submit:
-      ++info.nvtx_events;
-      nvtx_.submit(head, pending_.slots());
-      break;
     case EventType::start:
     case EventType::start_payload:
       ++info.nvtx_events;

@@ -33,7 +33,6 @@ class PaceFileImport {
   // Why NCCL's calls cannot be matched with other ranks' ones, or "". After add_tracks().
   std::string nccl_missing() const { return nccl_.missing(); }
   // Submitted events whose time stamps could not be placed on the run's clock.
-  std::uint64_t untimed() const { return nvtx_.untimed(); }
 
  private:
   // What is open on one track.

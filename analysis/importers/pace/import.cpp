@@ -146,11 +146,6 @@ class RankImport {
     if (const std::string missing = import_->nccl_missing(); !missing.empty()) {
       notes_.push_back(fmt::format("{}: {}", process.file.path.string(), missing));
     }
-    if (import_->untimed() > 0) {
-      notes_.push_back(
-          fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
-                      process.file.path.string(), import_->untimed()));
-    }
     // Ranges that are open on the main thread when a program ends do not continue in the next one.
     if (main_track_ != nullptr) main_track_->end_open_slices(info.end_ns);
     // Decoding may find damage that no checksum shows.

@@ -131,36 +131,6 @@ const PaceNvtx::RangeEnds& PaceNvtx::range_ends() {
   return *range_ends_;
 }
 
-void PaceNvtx::submit(const Slot& head, std::span<const Slot> payloads) {
-  const std::uint16_t domain = domain_of(head);
-  const DecodedPayloads& extended = decode(payloads, domain);
-  const PaceDefinitions& definitions = context_.definitions;
-  const Rank& info = context_.rank.info();
-  std::optional<std::int64_t> begin, end;
-  for (const PayloadTime& stamp : extended.times) {
-    const std::optional<double> ticks = definitions.nvtx_clocks.ticks(domain, stamp.time_domain, stamp.value);
-    if (!ticks) continue;
-    const std::int64_t at = context_.time.at(*ticks);
-    if (at >= info.start_ns && at <= info.end_ns) (stamp.is_end ? end : begin) = at;
-  }
-  if (!begin) {
-    ++untimed_;
-    return;
-  }
-  TrackBuilder*& track = submitted_[domain];
-  if (track == nullptr) {
-    std::string_view of = domain < definitions.domains.size() ? definitions.name(definitions.domains[domain]) : "";
-    if (of.empty()) of = "default domain";
-    track = &context_.rank.add_track(TrackKind::thread, fmt::format("submitted: {}", of));
-  }
-  const KindId of = kind(scope_of(head), extended);
-  if (end) {
-    add_values(*track, track->add_slice(*begin, *end, of), extended);
-  } else {
-    add_mark_values(*track, track->add_mark(*begin, of), extended);
-  }
-}
-
 void PaceNvtx::cut(TrackBuilder& track, Thread& thread, const PaceGap& gap) {
   const auto is_cut = [&](const Thread::Push& push) {
     return push.ticks <= gap.off || (gap.paused && push.ticks < gap.on);

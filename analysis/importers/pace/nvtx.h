@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,9 +71,6 @@ class PaceNvtx {
             std::span<const format::Slot> payloads);
   void start(std::size_t track_index, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
   void end(Thread& thread, const format::Slot& head);
-  // An event with time stamps of the program's own: a range if it has two, else a mark. It goes to a track of its
-  // domain.
-  void submit(const format::Slot& head, std::span<const format::Slot> payloads);
 
   // Ends the pushes that were open when a gap began, because their end is in it or nobody knows where: they end with
   // the begin of the gap, unfinished.
@@ -82,9 +78,6 @@ class PaceNvtx {
 
   // Adds the ranges by start and end of a track, after its last event. Those that cross others go to a track beside it.
   void place_ranges(TrackBuilder& track, const Thread& thread, const std::string& label, std::uint64_t thread_id);
-
-  // Submitted events whose time stamps could not be placed on the run's clock.
-  std::uint64_t untimed() const { return untimed_; }
 
  private:
   struct RangeEnd {
@@ -120,8 +113,6 @@ class PaceNvtx {
   DecodedPayloads decoded_;
   const DecodedPayloads no_payloads_{};
   std::optional<RangeEnds> range_ends_;
-  std::map<std::uint16_t, TrackBuilder*> submitted_;  // by domain
-  std::uint64_t untimed_ = 0;
 };
 
 }  // namespace paceline::analysis

@@ -21,7 +21,7 @@ using namespace format::payload;
 
 namespace {
 
-constexpr int deepest = 8;                // schemas in schemas
+constexpr int deepest_schema = 8;         // schemas in schemas
 constexpr int most_entries = 512;         // looked at for one event
 constexpr std::size_t most_elements = 8;  // of an array, then "…"
 constexpr std::size_t longest_text = 1024;
@@ -83,7 +83,7 @@ std::string hexadecimal(Bytes bytes) {
   return bytes.size() > 32 ? text + "…" : text;
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
+void append_code_point(std::string& out, std::uint32_t code) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   if (code < 0x80) return put(code);
@@ -117,7 +117,7 @@ std::string text_of(Bytes bytes, std::uint32_t unit) {
         at += 2;
       }
     }
-    append_utf8(text, code);
+    append_code_point(text, code);
   }
   return text.size() >= longest_text ? text + "…" : text;
 }
@@ -144,7 +144,6 @@ void PayloadSchemas::take(const Slot& head) {
       schema.flags = defined.flags;
       schema.bytes = defined.bytes;
       schema.packing = defined.packing;
-      schema.time_domain = defined.time_domain;
       break;
     }
     case EventType::schema_entry: {
@@ -164,11 +163,6 @@ void PayloadSchemas::take(const Slot& head) {
       (enumerator.is_flag != 0 ? of.flags : of.values).emplace_back(enumerator.value, enumerator.name);
       break;
     }
-    case EventType::scope: {
-      const auto scope = unpack<events::Scope>(&head);
-      scopes_[scope.id] = scope.path;
-      break;
-    }
     default:
       break;
   }
@@ -183,7 +177,7 @@ void PayloadSchemas::finish() {
 
 // Each schema is measured once, so a chain of them costs what their entries cost together.
 void PayloadSchemas::measure(std::uint16_t domain, Schema& schema, int depth) {
-  if (schema.align != 0 || schema.is_open || depth > deepest) return;
+  if (schema.align != 0 || schema.is_open || depth > deepest_schema) return;
   schema.is_open = true;
   std::uint64_t next = 0, end = 0;
   std::uint32_t align = 1;
@@ -274,7 +268,7 @@ class PayloadDecoder {
   // `base`: where the schema's bytes begin in the blob.
   void read(const Schema& schema, const Blob& blob, std::uint64_t base, const std::string& prefix, int depth,
             std::optional<std::uint64_t> only = {}) {
-    if (depth > deepest) return;
+    if (depth > deepest_schema) return;
     const bool is_union = schema.type > static_cast<std::uint32_t>(SchemaType::dynamic);
     if (is_union && !only) return;  // nobody says which member it is
     std::vector<Seen> seen;
@@ -289,15 +283,15 @@ class PayloadDecoder {
       const bool address = is_address(entry.type, entry.flags, entry.length);
       const std::uint64_t at = base + begin_of(entry.offset, next, address ? 8 : alignment, schema.packing);
       if (at > blob.bytes.size()) return;  // the payload was cut, or is shorter than its schema
-      const std::uint64_t used = entry_at(schema, entry, unit, address, blob, at, prefix, depth, seen);
+      const std::uint64_t used = entry_at(entry, unit, address, blob, at, prefix, depth, seen);
       next_is_known = used != 0;
       next = at - base + used;
     }
   }
 
   // Reads one entry and returns how many bytes it takes in the payload; 0: not known.
-  std::uint64_t entry_at(const Schema& schema, const Entry& entry, std::uint32_t unit, bool address, const Blob& blob,
-                         std::uint64_t at, const std::string& prefix, int depth, std::vector<Seen>& seen) {
+  std::uint64_t entry_at(const Entry& entry, std::uint32_t unit, bool address, const Blob& blob, std::uint64_t at,
+                         const std::string& prefix, int depth, std::vector<Seen>& seen) {
     const std::string_view given = lookup_.name(entry.name);
     const std::string name = prefix + (given.empty() ? fmt::format("entry {}", entry.index) : std::string(given));
     const Bytes rest = blob.bytes.subspan(at);
@@ -307,7 +301,7 @@ class PayloadDecoder {
       const std::uint64_t target = load(rest.first(8));
       const auto part = std::ranges::find(blob.parts, at, &Part::offset);
       if (part != blob.parts.end()) {
-        value(schema, entry, unit, {part->bytes, {}}, 0, part->bytes.size(), name, depth, seen);
+        value(entry, unit, {part->bytes, {}}, 0, part->bytes.size(), name, depth, seen);
       } else if (target != 0) {
         add(entry, name, Scalar::of_text(fmt::format("0x{:x}", target)));
       }
@@ -332,7 +326,7 @@ class PayloadDecoder {
       if (!count || *count > blob.bytes.size()) return 0;
       size = *count * unit;
     }
-    value(schema, entry, unit, blob, at, std::min<std::uint64_t>(size, rest.size()), name, depth, seen);
+    value(entry, unit, blob, at, std::min<std::uint64_t>(size, rest.size()), name, depth, seen);
     return size;
   }
 
@@ -344,8 +338,8 @@ class PayloadDecoder {
   }
 
   // `size` bytes from `at` on, which are one value of the entry's type or an array of them.
-  void value(const Schema& schema, const Entry& entry, std::uint32_t unit, const Blob& blob, std::uint64_t at,
-             std::uint64_t size, const std::string& name, int depth, std::vector<Seen>& seen) {
+  void value(const Entry& entry, std::uint32_t unit, const Blob& blob, std::uint64_t at, std::uint64_t size,
+             const std::string& name, int depth, std::vector<Seen>& seen) {
     const Bytes bytes = blob.bytes.subspan(at, size);
     const bool is_array = array_kind(entry.flags) != ArrayKind::none;
     if (is_string(entry.type) || (is_array && is_character(entry.type))) {
@@ -373,10 +367,6 @@ class PayloadDecoder {
     if (is_array) return array(name, entry.type, unit, bytes, bytes.size() / unit, true, &entry);
     const Scalar one = scalar(entry.type, bytes.first(unit));
     if (one.integer) seen.push_back({entry.index, *one.integer});
-    if ((entry.flags & timestamp) != 0 && one.integer) {
-      out_.times.push_back(
-          {schema.time_domain, static_cast<std::int64_t>(*one.integer), event_end(entry.flags) == EventEnd::range_end});
-    }
     add(entry, name, one);
   }
 
@@ -440,11 +430,6 @@ class PayloadDecoder {
           if (found != lookup_.categories[domain_].end()) {
             return Scalar::of_text(std::string(lookup_.name(found->second)));
           }
-        }
-        return of_unsigned(bits);
-      case type_scope:
-        if (const auto found = schemas_.scopes_.find(bits); found != schemas_.scopes_.end()) {
-          return Scalar::of_text(std::string(lookup_.name(found->second)));
         }
         return of_unsigned(bits);
       default:

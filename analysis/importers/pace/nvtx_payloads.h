@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,17 +25,9 @@ struct PayloadValue {
   Argument argument(NameId key) const { return {key, number.type, number.bits}; }
 };
 
-// A time stamp of the program's own, in the clock that the schema names (0: the recorder's).
-struct PayloadTime {
-  std::uint64_t time_domain = 0;
-  std::int64_t value = 0;
-  bool is_end = false;  // of a range; else its begin, or a mark
-};
-
 struct DecodedPayloads {
   std::vector<PayloadValue> values;
   std::string message;  // of an entry that is the event's message; else empty
-  std::vector<PayloadTime> times;
 };
 
 class PayloadSchemas {
@@ -48,7 +39,7 @@ class PayloadSchemas {
     std::string_view name(std::uint64_t id) const { return id < names.size() ? std::string_view(names[id]) : ""; }
   };
 
-  // Takes a definition (schema, schema_entry, enumeration, enumerator, scope); other events are ignored.
+  // Takes a definition (schema, schema_entry, enumeration, enumerator); other events are ignored.
   void take(const format::Slot& head);
   // To be called after the last definition and before the first decode(). Cost: linear in them, times a logarithm.
   void finish();
@@ -68,7 +59,6 @@ class PayloadSchemas {
   };
   struct Schema {
     std::uint32_t name = 0, type = 0, flags = 0, packing = 0;
-    std::uint64_t time_domain = 0;
     std::vector<Entry> entries;          // by index
     std::uint32_t bytes = 0, align = 0;  // align 0: not computed yet
     bool is_open = false;                // being computed: it holds itself
@@ -87,7 +77,6 @@ class PayloadSchemas {
 
   std::unordered_map<std::uint64_t, Schema> schemas_;
   std::unordered_map<std::uint64_t, Enumeration> enumerations_;
-  std::unordered_map<std::uint64_t, std::uint32_t> scopes_;  // path, by id
 };
 
 }  // namespace paceline::analysis

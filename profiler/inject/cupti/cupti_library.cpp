@@ -8,7 +8,7 @@
 #include <initializer_list>
 
 #include "profiler/inject/cupti/records.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject::cupti {
 namespace {

@@ -37,7 +37,7 @@
 #include "profiler/inject/cupti/transcoder.h"
 #include "profiler/inject/find_event_sink.h"
 #include "profiler/inject/sink_events.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject::cupti {
 namespace {

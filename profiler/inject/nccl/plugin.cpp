@@ -21,7 +21,7 @@
 #include "profiler/inject/nccl/nccl_abi.h"
 #include "profiler/inject/nccl/nccl_abi_old.h"
 #include "profiler/inject/sink_events.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject::nccl {
 namespace {

@@ -1,8 +1,8 @@
 // Switches of sources that are checked while an event is recorded: one relaxed load each. They lie in the page of the
-// gate (core/writer.h), which the kernel wipes in a forked child, so that all of them are off there.
+// gate (buffer/writer.h), which the kernel wipes in a forked child, so that all of them are off there.
 #pragma once
 
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
 
 namespace paceline::inject {
 

@@ -1,7 +1,7 @@
 // The declarations of all event sources. Each is defined beside its code: const Source NAME_source = {…}.
 #pragma once
 
-#include "profiler/inject/core/source.h"
+#include "profiler/inject/process/source.h"
 
 namespace paceline::inject {
 

@@ -1,4 +1,4 @@
-"""Which steps of optimizers end an iteration (profiler/inject/sources/nvtx/script_phases.h has the rest).
+"""Which steps of optimizers end an iteration (profiler/inject/sources/script/phases.h has the rest).
 
 - Gradient accumulation: several batches, forwards and backwards before one step are one iteration.
 - Several optimizers: while batches come from a DataLoader, the next batch decides. Otherwise an iteration ends when all

@@ -1,4 +1,4 @@
-"""The recorder's functions for ranges (profiler/inject/sources/nvtx/script_ranges.h).
+"""The recorder's functions for ranges (profiler/inject/sources/script/table.h).
 
 The hooks of a step call `phases`, which are built-in functions of Python, because a call through ctypes takes three times
 as long and touches more memory. The other functions are called through ctypes. All of them keep the interpreter's
@@ -82,7 +82,7 @@ count_backwards, count_batches = _table.count_backwards, _table.count_batches
 
 
 def hook(name, original):
-    """The function of this name that calls the original (profiler/inject/sources/nvtx/python_functions.cpp)."""
+    """The function of this name that calls the original (profiler/inject/sources/script/python_functions.cpp)."""
     return _make(_defined[name], original, None)
 
 

@@ -12,7 +12,8 @@ namespace {
 
 class AccessibleTimeline : public TimelineTest {
  protected:
-  AccessibleTimeline() : TimelineTest({.ranks = 4, .iterations = 6, .layers = false}) {
+  AccessibleTimeline()
+      : TimelineTest((install_accessible_timeline(), SimulatedRun{.ranks = 4, .iterations = 6, .layers = false})) {
     EXPECT_TRUE(state.show_iterations(2, 2));
   }
   QAccessibleInterface* tree() { return QAccessible::queryAccessibleInterface(&timeline); }

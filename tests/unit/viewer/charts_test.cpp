@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "tests/unit/viewer/page.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/panels/flame_graph.h"
 #include "viewer/panels/heat_map.h"
 #include "viewer/panels/histogram.h"

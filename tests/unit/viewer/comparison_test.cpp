@@ -11,7 +11,7 @@
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/comparison/choose_runs.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/panels/iteration_ruler.h"
 
 namespace paceline::viewer {

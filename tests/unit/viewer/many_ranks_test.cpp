@@ -18,7 +18,7 @@
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/drawing/phase_strip.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"
 #include "viewer/panels/iteration_ruler.h"

@@ -13,7 +13,7 @@
 #include "analysis/trace/builder.h"
 #include "tests/rounds.h"
 #include "viewer/drawing/phase_strip.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {

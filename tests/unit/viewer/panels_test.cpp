@@ -16,7 +16,7 @@
 #include "profiler/format/writer.h"
 #include "tests/unit/analysis/rank_phases.h"
 #include "tests/unit/viewer/simulated_run.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/legend.h"

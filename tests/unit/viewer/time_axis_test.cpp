@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace {

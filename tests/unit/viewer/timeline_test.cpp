@@ -9,7 +9,7 @@
 
 #include "analysis/trace/builder.h"
 #include "tests/unit/viewer/timeline_fixture.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace {

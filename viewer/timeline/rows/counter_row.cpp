@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/text/numbers.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/rows/rows.h"
 
 namespace paceline::viewer {

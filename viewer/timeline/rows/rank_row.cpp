@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "viewer/drawing/phase_strip.h"
-#include "viewer/drawing/time_text.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/rows/rows.h"
 
 namespace paceline::viewer {

@@ -12,10 +12,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "profiler/inject/core/drain.h"
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
+#include "profiler/inject/buffer/drain_wakeup.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/clock_events.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
 #include "profiler/inject/sources/clock_exchange/packet.h"
 #include "profiler/inject/sources/clock_exchange/secret.h"
@@ -23,7 +24,7 @@
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/system_clock.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {
@@ -96,7 +97,7 @@ bool open_socket(KeptDescriptor& socket, in_addr_t address, unsigned port) {
 
 Beacon own;
 Beacon parent;
-char beacon_path[sizeof OutputFile::path + 512];
+char beacon_path[sizeof MappedFile::path + 512];
 SipKey secret;
 // Reserves the port on the loopback until the place in the tree is known.
 KeptDescriptor reserved_socket;

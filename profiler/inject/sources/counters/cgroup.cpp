@@ -6,8 +6,8 @@
 
 #include <string_view>
 
-#include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
+#include "profiler/inject/sources/counters/samples.h"
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {

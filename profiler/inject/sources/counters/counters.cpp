@@ -8,18 +8,18 @@
 #include <algorithm>
 #include <atomic>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
-#include "profiler/inject/core/settings.h"
+#include "profiler/inject/buffer/gate.h"
+#include "profiler/inject/buffer/session.h"
 #include "profiler/inject/sources/counters/cgroup.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
+#include "profiler/inject/sources/counters/samples.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/system/settings.h"
 #include "profiler/inject/system/system_clock.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {
@@ -33,8 +33,6 @@ std::atomic<bool> has_thread{false};
 std::atomic<std::uint32_t> finishing{0}, ended{0};
 std::int64_t interval_wanted_ns = 0;  // 0 = no counters
 std::int64_t interval_ns = 0;         // grows if sampling costs too much
-std::uint64_t moment = 0;
-std::uint16_t defined = 0;
 bool after_fork = false;
 
 // Sleeps until `word` is 1. Returns false if it is still 0 at the deadline (CLOCK_MONOTONIC).
@@ -130,7 +128,7 @@ void reset_counters_in_child() {
   has_thread.store(false);
   finishing.store(0);
   ended.store(0);
-  defined = 0;
+  reset_samples_in_child();
   after_fork = true;
   forget_files();
   forget_cgroup_files();
@@ -144,23 +142,5 @@ const Source counters_source = {
     .close = stop_counters,
     .reset_in_child = reset_counters_in_child,
 };
-
-std::uint16_t define_counter(std::string_view name, std::string_view unit, std::string_view device, CounterKind kind) {
-  if (defined >= most_counters) return 0;
-  const std::uint16_t counter = ++defined;
-  const std::uint32_t name_id = intern(name), unit_id = intern(unit), device_id = intern(device);
-  emit_surely(events::Counter{.counter = counter, .kind = kind, .name = name_id, .unit = unit_id, .device = device_id});
-  return counter;
-}
-
-void begin_moment() { moment = ticks(); }
-std::uint64_t current_moment() { return moment; }
-
-void record_sample(std::uint16_t counter, std::uint64_t value) { record_sample_at(moment, counter, value); }
-
-void record_sample_at(std::uint64_t at, std::uint16_t counter, std::uint64_t value) {
-  if (counter == 0 || !recording()) return;
-  emit_at(at, events::Sample{.counter = counter, .value = static_cast<std::int64_t>(value)});
-}
 
 }  // namespace paceline::inject

@@ -3,6 +3,7 @@
 
 #include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/nvml.h"
+#include "profiler/inject/sources/counters/samples.h"
 
 namespace paceline::inject {
 namespace {

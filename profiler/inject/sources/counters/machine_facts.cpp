@@ -11,9 +11,8 @@
 
 #include <string_view>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/sources/counters/counters.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
 #include "profiler/inject/sources/counters/nvml.h"
 #include "profiler/inject/system/sysfs.h"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/sources/counters/counters.h"
+#include "profiler/inject/sources/counters/samples.h"
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {

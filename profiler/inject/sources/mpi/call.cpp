@@ -157,12 +157,12 @@ int pass_on(void* function, const MpiRow& row, const Word* w, bool fortran) {
 int call_in_full(void* function, const Arguments& call, RequestKeys keys) {
   Began begun;
   {
-    const Making making;
+    const ReentrancyGuard guard;
     begun = begin_call(call);
     requests_before(call, begun, keys);
   }
   const int result = pass_on(function, call.row, call.words, call.fortran);
-  const Making making;
+  const ReentrancyGuard guard;
   if (call.succeeded(result)) {
     end_call(call);
     requests_after(call, begun, keys);
@@ -176,39 +176,6 @@ __attribute__((noinline)) int call_with_many_requests(void* function, const Argu
   Handle keys[most_request_keys];
   return call_in_full(function, call, {keys, most_request_keys});
 }
-
-}  // namespace
-
-Handle Arguments::comm_in(MpiRole role) const {
-  if (!has(role)) return 0;
-  return fortran ? mpi.comm_of_fortran(integer(role)) : mpi.load(pointer<const void>(role));
-}
-
-Handle Arguments::type_in(MpiRole role, std::uint32_t index) const {
-  if (fortran) return mpi.type_of_fortran(pointer<const int>(role)[index]);
-  return mpi.int_handles ? pointer<const std::uint32_t>(role)[index] : pointer<const Handle>(role)[index];
-}
-
-Handle Arguments::key(MpiRole role, bool file) const {
-  if (fortran) return mpi.key_of_fortran(integer(role), file);
-  return file ? word(role) : mpi.handle(word(role));
-}
-
-Handle Arguments::key_in(MpiRole role, int index, bool file) const {
-  if (fortran) return mpi.key_of_fortran(pointer<const int>(role)[index], file);
-  return mpi.int_handles && !file ? pointer<const std::uint32_t>(role)[index] : pointer<const Handle>(role)[index];
-}
-
-std::string_view Arguments::text(MpiRole role) const {
-  const char* characters = pointer<const char>(role);
-  if (characters == nullptr) return {};
-  if (!fortran) return {characters, strlen(characters)};
-  // The length is a hidden parameter after the error code, and blanks pad the text.
-  std::string_view filled(characters, static_cast<std::uint32_t>(words[row.parameters + 1]));
-  return filled.substr(0, filled.find_last_not_of(' ') + 1);
-}
-
-namespace {
 
 // A library that was loaded before the recorder could hide functions that the MPI library lacks may call one of them
 // (visibility.cpp). The form with int counts does the same if the counts fit and are not arrays.
@@ -265,11 +232,11 @@ bool is_recorded() { return !is_nested() && mpi_depth.load(std::memory_order_rel
 int call_in_brief(void* function, const Arguments& call, events::MpiBegin event) {
   bool begun = false;
   {
-    const Making making;
+    const ReentrancyGuard guard;
     begun = recording() && emit(event);
   }
   const int result = pass_on(function, call.row, call.words, call.fortran);
-  const Making making;
+  const ReentrancyGuard guard;
   if (begun) emit_mpi_end(function_low(call.row.id));
   return result;
 }

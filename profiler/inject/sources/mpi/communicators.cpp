@@ -8,8 +8,8 @@
 
 #include <string_view>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
 
 namespace paceline::inject {
 namespace {

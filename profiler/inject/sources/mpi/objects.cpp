@@ -1,7 +1,7 @@
 #include "profiler/inject/sources/mpi/objects.h"
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/names.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/handles.h"
 

@@ -1,7 +1,7 @@
 // MPI's windows and files. Each has a number for events, which is recorded when the object is created.
 #pragma once
 
-#include "profiler/inject/sources/mpi/call.h"
+#include "profiler/inject/sources/mpi/arguments.h"
 
 namespace paceline::inject {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/handles.h"
 

@@ -4,7 +4,7 @@
 // completes it records the number with `mpi_completed`. In between, a table of fixed size remembers the handle.
 #pragma once
 
-#include "profiler/inject/sources/mpi/call.h"
+#include "profiler/inject/sources/mpi/arguments.h"
 
 namespace paceline::inject {
 

@@ -5,9 +5,10 @@
 
 #include <string_view>
 
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/session.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/requests.h"
@@ -16,7 +17,7 @@
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/say.h"
-#include "profiler/record/launcher.h"
+#include "profiler/launch/launcher.h"
 
 namespace paceline::inject {
 namespace {

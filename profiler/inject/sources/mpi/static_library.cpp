@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/system/say.h"
-#include "profiler/record/launcher.h"
+#include "profiler/launch/launcher.h"
 
 namespace paceline::inject {
 namespace {

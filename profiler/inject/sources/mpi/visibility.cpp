@@ -29,7 +29,7 @@
 #include <utility>
 
 #include "profiler/inject/sources/mpi/static_library.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

@@ -1,6 +1,6 @@
 // MPI's functions for C programs, which take the place of the library's (MPI standard, chapter 14), under their MPI and
 // their PMPI names (call.h). All but a few are generated from the table.
-#include "profiler/inject/core/control.h"
+#include "profiler/inject/process/control.h"
 #include "profiler/inject/sources/mpi/call.h"
 #include "profiler/inject/sources/mpi/session.h"
 #include "profiler/inject/sources/mpi/signatures.h"

@@ -3,7 +3,7 @@
 //
 // Fortran passes all arguments by reference, with the error code at the end. A handle of mpi_f08 is a structure with
 // one integer, so it has the same layout.
-#include "profiler/inject/core/control.h"
+#include "profiler/inject/process/control.h"
 #include "profiler/inject/sources/mpi/call.h"
 #include "profiler/inject/sources/mpi/session.h"
 #include "profiler/inject/sources/mpi/signatures.h"

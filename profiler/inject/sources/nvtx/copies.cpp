@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "profiler/inject/core/starts.h"
+#include "profiler/inject/process/starts.h"
 
 namespace paceline::inject {
 namespace {

@@ -1,7 +1,7 @@
 // NVTX's payload extension as an event source. Each copy of NVTX calls InitializeInjectionNvtxExtension for itself, as
 // for the ranges (nvtx.cpp).
-#include "profiler/inject/core/starts.h"
-#include "profiler/inject/sources/nvtx/deferred.h"
+#include "profiler/inject/process/lifecycle.h"
+#include "profiler/inject/process/starts.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/watch/iterations.h"
@@ -10,18 +10,30 @@
 namespace paceline::inject {
 namespace {
 
-// NCCL 2.28 has 0x0103. CUDA 13.0 has 0x0104, which adds deferred events. Later additions use further slots.
+// NCCL 2.28 has 0x0103. CUDA 13.0 has 0x0104, which adds deferred events: they are not recorded, as no program is known
+// to submit any. Later additions use further slots.
 constexpr std::uint16_t oldest_compatible = 0x0103;
 
+// The function slots of one copy of NVTX for an extension.
+struct ExtensionSlots {
+  std::intptr_t* slots = nullptr;
+  std::size_t count = 0;
+
+  template <class Function>
+  void fill(std::size_t id, Function* function) const {
+    if (id < count) slots[id] = reinterpret_cast<std::intptr_t>(function);
+  }
+};
+
 std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
-  const Making making;
-  if (making.interrupts()) return 0;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return 0;
   return given != nullptr && file_is_open() ? register_schema(number_of(domain_of(domain)), *given) : 0;
 }
 
 std::uint64_t enum_register(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t* given) {
-  const Making making;
-  if (making.interrupts()) return 0;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return 0;
   return given != nullptr && file_is_open() ? register_enumeration(number_of(domain_of(domain)), *given) : 0;
 }
 
@@ -33,8 +45,8 @@ bool leaves_out(std::uint32_t domain) {
 
 void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   if (leaves_out(domain) || !recording()) return;
   emit_with_payloads({data, count}, number_of(domain), EventType::mark, format::pack_scope(0, 0, number_of(domain)));
 }
@@ -42,9 +54,9 @@ void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std:
 // The name of such a range is in its payload, which the recorder does not read. So none of them counts as an iteration.
 int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) {
-    lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) {
+    drop_nested_event();
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
@@ -56,9 +68,9 @@ int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::
 
 int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) {
-    lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) {
+    drop_nested_event();
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
@@ -69,9 +81,9 @@ int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::s
 
 nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  const Making making;
-  if (making.interrupts()) lose_interrupted();
-  if (making.interrupts() || leaves_out(domain)) return left_out_range;
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) drop_nested_event();
+  if (guard.is_nested() || leaves_out(domain)) return left_out_range;
   const std::uint64_t range = new_range();
   if (recording()) {
     emit_with_payloads({data, count}, number_of(domain), EventType::start, format::pack_scope(0, 0, number_of(domain)),
@@ -81,8 +93,8 @@ nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* 
 }
 
 void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t range, const nvtxPayloadData_t* data, std::size_t count) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted();
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return drop_nested_event();
   if ((range & left_out_range) == 0 && recording()) {
     emit_with_payloads({data, count}, number_of(domain_of(handle)), EventType::end, range);
   }
@@ -109,7 +121,6 @@ bool attach(const nvtxExtModuleInfo_t* module) {
   slots.fill(NVTX3EXT_CBID_nvtxRangeStartPayload, start_payload);
   slots.fill(NVTX3EXT_CBID_nvtxRangeEndPayload, end_payload);
   slots.fill(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
-  fill_deferred(slots);
   return open_recorder() || file_is_being_opened();
 }
 

@@ -6,11 +6,11 @@
 
 #include <atomic>
 
-#include "profiler/inject/core/hot.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/hot.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/system/say.h"
-#include "profiler/record/environment.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "profiler/inject/core/names.h"
+#include "profiler/inject/buffer/names.h"
 #include "profiler/inject/sources/nvtx/filter.h"
 
 namespace paceline::inject {

@@ -4,10 +4,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/core/hot.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/hot.h"
 #include "profiler/inject/sources/nvtx/copies.h"
-#include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
@@ -47,8 +46,8 @@ nvtxDomainHandle_t domain_named(std::uint32_t name, std::string_view text) {
 }
 
 nvtxDomainHandle_t NVTX_API create_domain_wide(const wchar_t* text) {
-  const Making making;
-  if (making.interrupts() || !file_is_open() || text == nullptr) return nullptr;
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || !file_is_open() || text == nullptr) return nullptr;
   char utf8[longest_wide];
   const std::string_view narrow_text = to_utf8(text, utf8);
   return domain_named(intern(narrow_text), narrow_text);
@@ -57,8 +56,8 @@ void NVTX_API destroy_domain(nvtxDomainHandle_t) {}  // its events stay, and ano
 
 template <class Text>
 nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t, const Text* text) {
-  const Making making;
-  return to_handle<nvtxStringHandle_t>(!making.interrupts() && file_is_open() ? intern_text(text) : 0);
+  const ReentrancyGuard guard;
+  return to_handle<nvtxStringHandle_t>(!guard.is_nested() && file_is_open() ? intern_text(text) : 0);
 }
 
 void define_category(std::uint32_t domain, std::uint32_t category, std::string_view text) {
@@ -69,21 +68,21 @@ void define_category(std::uint32_t domain, std::uint32_t category, std::string_v
 }  // namespace
 
 nvtxDomainHandle_t NVTX_API create_domain(const char* text) {
-  const Making making;
-  if (making.interrupts() || !file_is_open() || text == nullptr) return nullptr;
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || !file_is_open() || text == nullptr) return nullptr;
   return domain_named(intern_text(text), text);
 }
 void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, const char* text) {
-  const Making making;
-  if (!making.interrupts() && file_is_open() && text != nullptr) define_category(domain_of(domain), category, text);
+  const ReentrancyGuard guard;
+  if (!guard.is_nested() && file_is_open() && text != nullptr) define_category(domain_of(domain), category, text);
 }
 
 namespace {
 
 void NVTX_API name_category_wide(nvtxDomainHandle_t domain, std::uint32_t category, const wchar_t* text) {
   char utf8[longest_wide];
-  const Making making;
-  if (!making.interrupts() && file_is_open() && text != nullptr)
+  const ReentrancyGuard guard;
+  if (!guard.is_nested() && file_is_open() && text != nullptr)
     define_category(domain_of(domain), category, to_utf8(text, utf8));
 }
 void NVTX_API name_category_of_default(std::uint32_t category, const char* text) {
@@ -101,8 +100,8 @@ void define_thread(std::uint64_t thread, std::uint32_t name) {
 
 template <class Text>
 void NVTX_API name_thread(std::uint32_t thread, const Text* text) {
-  const Making making;
-  if (!making.interrupts() && file_is_open()) define_thread(thread, intern_text(text));
+  const ReentrancyGuard guard;
+  if (!guard.is_nested() && file_is_open()) define_thread(thread, intern_text(text));
 }
 
 // The system's id of a pthreads thread; 0 if it is unknown. The id of a thread's CPU-time clock contains the thread's
@@ -127,8 +126,8 @@ void define_resource(std::uint32_t number, std::uint32_t type, std::uint64_t ide
 }
 
 nvtxResourceHandle_t NVTX_API create_resource(nvtxDomainHandle_t domain, nvtxResourceAttributes_t* given) {
-  const Making making;
-  if (making.interrupts() || given == nullptr || !file_is_open()) return nullptr;
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || given == nullptr || !file_is_open()) return nullptr;
   const std::uint32_t number = next_resource.fetch_add(1, std::memory_order_relaxed);
   const auto type = static_cast<std::uint32_t>(given->identifierType);
   const std::uint64_t identifier = given->identifier.ullValue;
@@ -142,8 +141,8 @@ nvtxResourceHandle_t NVTX_API create_resource(nvtxDomainHandle_t domain, nvtxRes
 }
 
 void NVTX_API destroy_resource(nvtxResourceHandle_t resource) {
-  const Making making;
-  if (!making.interrupts() && resource != nullptr && file_is_open())
+  const ReentrancyGuard guard;
+  if (!guard.is_nested() && resource != nullptr && file_is_open())
     emit_surely(events::ResourceEnd{.resource = to_id(resource)});
 }
 
@@ -151,8 +150,8 @@ void NVTX_API destroy_resource(nvtxResourceHandle_t resource) {
 // resource that is never destroyed, with the type that ResourceCreate has for it.
 template <std::uint32_t type, class Text, class Identifier>
 void NVTX_API name_object(Identifier object, const Text* text) {
-  const Making making;
-  if (making.interrupts() || !file_is_open()) return;
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || !file_is_open()) return;
   std::uint64_t identifier = 0;
   if constexpr (std::is_pointer_v<Identifier>) {
     identifier = reinterpret_cast<std::uintptr_t>(object);
@@ -179,8 +178,6 @@ void reset_nvtx_in_child() {
   pthread_mutex_init(&domains_lock, nullptr);
   reset_nvtx_filter_in_child();
   reset_schemas_in_child();
-  reset_deferred_in_child();
-  reset_script_ranges_in_child();
 }
 
 }  // namespace

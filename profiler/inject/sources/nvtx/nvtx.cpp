@@ -6,13 +6,14 @@
 
 #include <bit>
 
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/nvtx/handles.h"
 #include "profiler/inject/sources/watch/iterations.h"
 //
 #include <nvtx3/nvToolsExtSync.h>
 //
-#include "profiler/inject/core/starts.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/starts.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/system/quiet_thread.h"
@@ -90,7 +91,7 @@ bool left_out_pop(std::uint32_t domain) {
 // alike, and they change neither depths nor the filter's state.
 
 void lose_unless_left_out(std::uint32_t domain) {
-  if (!is_left_out(domain)) lose_interrupted();
+  if (!is_left_out(domain)) drop_nested_event();
 }
 int lose_interrupted_range(std::uint32_t domain) {
   lose_unless_left_out(domain);
@@ -101,12 +102,12 @@ nvtxRangeId_t interrupted_start(std::uint32_t domain) {
   return left_out_range;
 }
 void lose_interrupted_end(nvtxRangeId_t range) {
-  if ((range & left_out_range) == 0) lose_interrupted();
+  if ((range & left_out_range) == 0) drop_nested_event();
 }
 
 void mark(std::uint32_t domain, const nvtxEventAttributes_t* given) {
-  const Making making;
-  if (making.interrupts()) return lose_unless_left_out(domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_unless_left_out(domain);
   if (leaves_out(domain, category_of(given)) || !recording()) return;
   const Attributes read = read_attributes(domain, given);
   if (!read.extended.empty()) {
@@ -127,8 +128,8 @@ int skipped_push() {
 }
 
 int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted_range(domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_interrupted_range(domain);
   const bool out = left_out_push(domain, category_of(given));
   if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const Attributes read = read_attributes(domain, given);
@@ -145,16 +146,16 @@ int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
 }
 
 int pop(std::uint32_t domain) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted_range(domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_interrupted_range(domain);
   if (!left_out_pop(domain)) recording() ? emit_pop(number_of(domain)) : skip_pop();
   if (watching()) watch_pop(number_of(domain));
   return no_depth;
 }
 
 nvtxRangeId_t start(std::uint32_t domain, const nvtxEventAttributes_t* given) {
-  const Making making;
-  if (making.interrupts()) return interrupted_start(domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return interrupted_start(domain);
   const bool out = leaves_out(domain, category_of(given));
   if (out && !watching()) return left_out_range;
   const std::uint64_t range = new_range() | (out ? left_out_range : 0);
@@ -174,8 +175,8 @@ nvtxRangeId_t start(std::uint32_t domain, const nvtxEventAttributes_t* given) {
 }
 
 void end(nvtxRangeId_t range) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted_end(range);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_interrupted_end(range);
   if ((range & left_out_range) == 0 && recording()) emit(EventType::end, range);
   if (watching()) watch_end(range);
 }
@@ -184,14 +185,14 @@ void end(nvtxRangeId_t range) {
 
 template <class Text>
 void NVTX_API mark_text(const Text* text) {
-  const Making making;
-  if (making.interrupts()) return lose_unless_left_out(default_domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_unless_left_out(default_domain);
   if (!leaves_out(default_domain, 0) && recording()) emit(EventType::mark, format::pack_scope(intern_text(text), 0, 0));
 }
 template <class Text>
 int NVTX_API push_text(const Text* text) {
-  const Making making;
-  if (making.interrupts()) return lose_interrupted_range(default_domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_interrupted_range(default_domain);
   const bool out = left_out_push(default_domain, 0);
   if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const std::uint64_t scope = format::pack_scope(intern_text(text), 0, 0);
@@ -202,8 +203,8 @@ int NVTX_API push_text(const Text* text) {
 }
 template <class Text>
 nvtxRangeId_t NVTX_API start_text(const Text* text) {
-  const Making making;
-  if (making.interrupts()) return interrupted_start(default_domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return interrupted_start(default_domain);
   const bool out = leaves_out(default_domain, 0);
   if (out && !watching()) return left_out_range;
   const std::uint64_t range = new_range() | (out ? left_out_range : 0);
@@ -222,8 +223,8 @@ void NVTX_API core_end(nvtxRangeId_t range) { end(range); }
 
 template <class... Payload>
 void push_with_scope(std::uint32_t domain, std::uint64_t scope, EventType type, const Payload&... payload) {
-  const Making making;
-  if (making.interrupts()) return lose_unless_left_out(domain);
+  const ReentrancyGuard guard;
+  if (guard.is_nested()) return lose_unless_left_out(domain);
   const bool out = left_out_push(domain, static_cast<std::uint16_t>(scope >> 32));
   if (watching()) watch_push(scope);  // may resume or pause recording
   if (out) return;
@@ -259,8 +260,8 @@ void NVTX_API initialize(const void*) {}
 // mark when the thread releases it. The handle consists of the domain and the name.
 
 nvtxSyncUser_t NVTX_API create_lock(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t* given) {
-  const Making making;
-  if (making.interrupts() || given == nullptr || !file_is_open()) return nullptr;
+  const ReentrancyGuard guard;
+  if (guard.is_nested() || given == nullptr || !file_is_open()) return nullptr;
   constexpr std::uint64_t not_null = std::uint64_t{1} << 62;
   return reinterpret_cast<nvtxSyncUser_t>(not_null | std::uint64_t{domain_of(domain)} << 32 | message_of(*given));
 }

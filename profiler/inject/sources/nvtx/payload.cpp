@@ -162,8 +162,8 @@ bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventTyp
   const std::uint64_t begin = ends ? ticks() : 0;
   const Pieces pieces(payloads, domain);
   const auto head_slots = static_cast<std::uint32_t>(1 + extension.size());
-  const Need need = type == EventType::push ? need_of_push(writer.depth) : need_of(type);
-  Slot* const first = claim(pieces.slots() + head_slots, need);
+  const Priority priority = type == EventType::push ? priority_of_push(writer.depth) : priority_of(type);
+  Slot* const first = claim(pieces.slots() + head_slots, priority);
   if (first == nullptr) return false;
   Slot* slot = first;
   for (const Piece& piece : pieces.all()) {
@@ -183,15 +183,15 @@ bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventTyp
 }
 
 void emit_push_with_payloads(const Payloads& payloads, std::uint16_t domain, std::uint64_t scope) {
-  if (!emit_with_payloads(payloads, domain, EventType::push, scope)) lose_push();
+  if (!emit_with_payloads(payloads, domain, EventType::push, scope)) drop_push();
   ++writer.depth;
 }
 
 void emit_pop_with_payloads(const Payloads& payloads, std::uint16_t domain) {
   if (payloads.empty()) return emit_pop(domain);
-  if (!leave_push()) return lose_event();
+  if (!close_push()) return drop_event();
   // If there is no room for the payloads, there may be room for the pop.
-  if (!emit_with_payloads(payloads, domain, EventType::pop, domain) && !emit(EventType::pop, domain)) owe_pop(domain);
+  if (!emit_with_payloads(payloads, domain, EventType::pop, domain) && !emit(EventType::pop, domain)) defer_pop(domain);
 }
 
 }  // namespace paceline::inject

@@ -4,14 +4,14 @@
 
 #include <stddef.h>
 
-#include "profiler/inject/sources/nvtx/handles.h"
+#include "profiler/inject/sources/nvtx/schemas.h"
 //
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstdint>
 #include <span>
 
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
 
 namespace paceline::inject {
 
@@ -20,10 +20,6 @@ struct Payloads {
   std::size_t count = 0;
   bool empty() const { return data == nullptr || count == 0; }
 };
-
-// The limits for the payloads of one event: bytes and pieces. Cut payloads are counted.
-inline constexpr std::size_t longest_payload = 16 * 1024;
-inline constexpr std::size_t most_payload_pieces = 32;
 
 // Writes the payloads, the memory that their pointers refer to as far as the schemas ask for it, and the event, in one
 // piece of one chunk. Returns false if no chunk was free: the event is dropped and counted. No lock, no allocation.

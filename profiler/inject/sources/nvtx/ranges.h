@@ -1,4 +1,4 @@
-// The recorder's implementations of NVTX's functions (nvtx.cpp, names.cpp), for a second caller: script_ranges.cpp.
+// The recorder's implementations of NVTX's functions (nvtx.cpp, names.cpp), for a second caller: script/ranges.cpp.
 #pragma once
 
 #include "profiler/inject/sources/nvtx/handles.h"
@@ -19,8 +19,5 @@ void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, c
 [[gnu::hot]] void push_scope(std::uint32_t domain, std::uint64_t scope);
 [[gnu::hot]] void push_scope(std::uint32_t domain, std::uint64_t scope, std::int64_t number);
 [[gnu::hot]] void pop_scope(std::uint32_t domain);
-
-// In a forked child: resets a lock that another thread of the parent may have held.
-void reset_script_ranges_in_child();
 
 }  // namespace paceline::inject

@@ -9,8 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profiler/inject/core/emit_event.h"
-#include "profiler/inject/sources/nvtx/deferred.h"
+#include "profiler/inject/buffer/emit_event.h"
 
 namespace paceline::inject {
 namespace {
@@ -219,17 +218,6 @@ class Layout {
   static inline Place places_[most_entries];  // guarded by the lock
 };
 
-std::uint64_t time_domain_of(const nvtxPayloadSchemaEntry_t& entry) {
-  const nvtxSemanticsHeader_t* semantics = entry.semantics;
-  for (int i = 0; semantics != nullptr && i < 16; ++i, semantics = semantics->next) {
-    if (semantics->semanticId != NVTX_SEMANTIC_ID_TIME_V1 || semantics->structSize < sizeof(nvtxSemanticsTime_t)) {
-      continue;
-    }
-    return reinterpret_cast<const nvtxSemanticsTime_t*>(semantics)->timeDomainId;
-  }
-  return 0;
-}
-
 }  // namespace
 
 bool any_pointers() { return pointers_there.load(std::memory_order_relaxed); }
@@ -253,19 +241,13 @@ std::uint64_t register_schema(std::uint16_t domain, const nvtxPayloadSchemaAttr_
                                   ? std::min<std::uint64_t>(given.payloadStaticSize, UINT32_MAX)
                                   : 0;
   const std::uint64_t packing = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT) ? given.packAlign & 0xffff : 0;
-  std::uint64_t time_domain = 0;
-  for (const nvtxPayloadSchemaEntry_t& entry : list) {
-    if (time_domain == 0) time_domain = time_domain_of(entry);
-  }
-  note_time_domain(time_domain);
 
   events::Schema schema{.name = name,
                         .domain = domain,
                         .schema_type = static_cast<std::uint16_t>(type),
                         .flags = static_cast<std::uint32_t>(flags),
                         .bytes = static_cast<std::uint32_t>(bytes),
-                        .packing = static_cast<std::uint16_t>(packing),
-                        .time_domain = time_domain};
+                        .packing = static_cast<std::uint16_t>(packing)};
   const auto entry_of = [&](std::size_t i) {
     const nvtxPayloadSchemaEntry_t& entry = list[i];
     return events::SchemaEntry{.name = intern_text(entry.name),

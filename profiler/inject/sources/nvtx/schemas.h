@@ -2,13 +2,20 @@
 // the payloads: the size, and the offsets of pointers that it must follow.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "profiler/format/payload_layout.h"
-#include "profiler/inject/sources/nvtx/payload.h"
+#include "profiler/inject/sources/nvtx/handles.h"
+//
+#include <nvtx3/nvToolsExtPayload.h>
 
 namespace paceline::inject {
+
+// The limits for the payloads of one event: bytes and pieces. Cut payloads are counted.
+inline constexpr std::size_t longest_payload = 16 * 1024;
+inline constexpr std::size_t most_payload_pieces = 32;
 
 // In events a schema's id has 32 bits. The program's own ids are unchanged; those that the recorder assigns lack the
 // bit that NVTX requires in them.

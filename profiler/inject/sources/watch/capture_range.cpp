@@ -5,11 +5,12 @@
 #include <link.h>
 #include <string.h>
 
-#include "profiler/inject/core/control.h"
-#include "profiler/inject/core/settings.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/control.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/sources.h"
-#include "profiler/record/environment.h"
+#include "profiler/inject/system/settings.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

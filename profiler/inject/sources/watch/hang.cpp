@@ -8,14 +8,14 @@
 #include "profiler/format/block.h"
 #include "profiler/format/events.h"
 #include "profiler/format/mpi_functions.h"
-#include "profiler/inject/core/chunks.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/ring.h"
-#include "profiler/inject/core/session.h"
-#include "profiler/inject/core/settings.h"
+#include "profiler/inject/buffer/chunks.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/ring.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/say.h"
-#include "profiler/record/environment.h"
+#include "profiler/inject/system/settings.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

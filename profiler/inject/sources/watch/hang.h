@@ -44,7 +44,7 @@ struct MpiQuestions {
 };
 void ask_for_hangs(const MpiQuestions& questions);
 
-// Ranges of a script (script_ranges.h) that are collectives: those in this domain with a payload of this schema.
+// Ranges of a script (script/ranges.h) that are collectives: those in this domain with a payload of this schema.
 void note_script_collectives(std::uint16_t domain, std::uint32_t schema);
 
 }  // namespace paceline::inject

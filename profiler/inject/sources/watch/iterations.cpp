@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "profiler/format/iteration_rules.h"
-#include "profiler/inject/core/control.h"
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/ring.h"
-#include "profiler/inject/core/settings.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/process/control.h"
+#include "profiler/inject/process/ring.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
-#include "profiler/record/environment.h"
+#include "profiler/inject/system/settings.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {

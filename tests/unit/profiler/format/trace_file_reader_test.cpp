@@ -176,7 +176,6 @@ TEST_F(BlockByBlock, SummariesCountAllEventsAndKeepDefinitions) {
     }
     EXPECT_THAT(summary.file.left_out.events, ::testing::ElementsAreArray(events));
     EXPECT_GE(summary.file.left_out.last_ticks, last_ticks);
-    EXPECT_TRUE(summary.has_submits);
     EXPECT_EQ(summary.file.host, "node7");
     EXPECT_EQ(whole.left_out.last_ticks, 0U);
   }
@@ -210,7 +209,6 @@ TEST_F(BlockByBlock, SummariesKnowWhetherACallIsOpen) {
     EXPECT_FALSE(read_trace_summary(path_).has_open_call) << ranges;
     write({{0, 1, followed_by(ranges, false)}});
     EXPECT_TRUE(read_trace_summary(path_).has_open_call) << ranges;
-    EXPECT_FALSE(read_trace_summary(path_).has_submits);
   }
 }
 

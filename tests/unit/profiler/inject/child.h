@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "profiler/inject/core/lineage.h"
+#include "profiler/inject/system/lineage.h"
 #include "tests/recorded/recorded.h"
 
 namespace paceline::test {

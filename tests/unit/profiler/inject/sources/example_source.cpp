@@ -1,8 +1,10 @@
 // sleep() of the C library: a range for each call.
 #include <dlfcn.h>
 
-#include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/definitions.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/sources/sources.h"
 
 namespace paceline::inject {

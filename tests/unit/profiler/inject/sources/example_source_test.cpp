@@ -4,8 +4,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "profiler/inject/core/source.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/process/lifecycle.h"
+#include "profiler/inject/process/source.h"
 #include "tests/unit/profiler/inject/child.h"
 
 namespace paceline::inject {

@@ -254,71 +254,6 @@ TEST_F(InjectNvtxPayload, OtherExtensionsAndVersionsAreRejected) {
   });
 }
 
-struct Deferred {
-  std::int64_t begin, end;
-  char name[8];
-};
-
-TEST_F(InjectNvtxPayload, DeferredEventsAreRecordedWithTheirClocks) {
-  RECORD({
-    const nvtxDomainHandle_t domain = nvtxDomainCreateA("device");
-    nvtxTimeDomainAttr_t attributes{};
-    attributes.timestampTypeId = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC;
-    attributes.timerResolution = 1'000'000'000;
-    const std::uint64_t clock = nvtxTimeDomainRegister(domain, &attributes);
-    if (clock <= NVTX_TIME_DOMAIN_ID_DYNAMIC_START) exit(1);
-    nvtxSemanticsTime_t time{};
-    time.header = {sizeof time, NVTX_SEMANTIC_ID_TIME_V1, NVTX_TIME_SEMANTIC_VERSION, nullptr};
-    time.timeDomainId = clock;
-    nvtxPayloadSchemaEntry_t begin = entry(NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin", 0,
-                                           NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN);
-    begin.semantics = &time.header;
-    const std::uint64_t schema = register_schema(
-        domain, {begin,
-                 entry(NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", 8,
-                       NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END),
-                 entry(NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", 16, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, 8)});
-    const Deferred events[] = {{1, 2, "one"}, {3, 4, "two"}, {5, 6, "three"}};
-    nvtxEventBatch_t batch{};
-    batch.eventSchemaId = schema;
-    batch.size = sizeof events;
-    batch.events = events;
-    nvtxEventBatchSubmit(domain, &batch);
-    const nvtxPayloadData_t one = payload(schema, events[0]);
-    nvtxEventSubmit(domain, &one, 1);
-    nvtxTimerSource(domain, clock, 0, [] { return std::int64_t{42}; });
-    nvtxTimeSyncPoint(domain, clock, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED, 100, nvtxTimestampGet());
-    nvtxTimestampConversionFactor(domain, clock, 12, 2.0, 10, 20);
-    batch.eventSchemaId = 77;
-    nvtxEventBatchSubmit(domain, &batch);
-    nvtxScopeAttr_t scope{};
-    scope.structSize = sizeof scope;
-    scope.path = "GPU[NVSMI:0]/engine";
-    if (nvtxScopeRegister(domain, &scope) <= NVTX_SCOPE_ID_DYNAMIC_START) exit(2);
-  });
-  const RecordedFile file = only_file();
-  using enum EventType;
-  EXPECT_EQ(types_of(file), (std::vector<EventType>{EventType::payload, submit, EventType::payload, submit,
-                                                    EventType::payload, submit, EventType::payload, submit}));
-  const auto blobs = file.of(EventType::payload);
-  EXPECT_STREQ(blobs[2].bytes.substr(16).c_str(), "three");
-  EXPECT_EQ(file.of(submit)[3].domain, "device");
-  const auto clocks = file.of(time_domain);
-  ASSERT_EQ(clocks.size(), 1u);
-  EXPECT_EQ(clocks[0].extension[0].low, 14u);
-  EXPECT_EQ(file.of(schema)[0].extension[1].high, clocks[0].extension[0].high);
-  // The system's clock at its registration and at the first submission, the program's own clock, and its two points of
-  // a line.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> ties;
-  for (const RecordedEvent& tie : file.of(time_sync)) ties.emplace_back(tie.extension[0].high, tie.extension[0].low);
-  const std::uint64_t own = clocks[0].extension[0].high;
-  EXPECT_EQ(ties, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{
-                      {14, 1}, {14, 1}, {own, 1}, {own, 1}, {own, 12}, {own, 12}}));
-  EXPECT_EQ(file.of(time_sync)[2].extension[1].high, 42u);
-  EXPECT_EQ(file.of(scope)[0].name, "GPU[NVSMI:0]/engine");
-  EXPECT_EQ(file.file.header.dropped[static_cast<int>(format::DropCause::payload_cut)], 1u);
-}
-
 // The constants in payload_layout.h agree with NVTX's headers.
 TEST(PayloadLayout, UsesTheNumbersOfNvtx) {
   using namespace format::payload;
@@ -331,9 +266,7 @@ TEST(PayloadLayout, UsesTheNumbersOfNvtx) {
   EXPECT_EQ(+type_utf32, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32);
   EXPECT_EQ(+type_registered_string, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE);
   EXPECT_EQ(+deep_copy, NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY);
-  EXPECT_EQ(+timestamp, NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP);
   EXPECT_EQ(array_kind(NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX), ArrayKind::length_payload);
-  EXPECT_EQ(event_end(NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END | NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP), EventEnd::range_end);
   const auto* sizes = NVTX_EXT_PAYLOAD_VERSIONED_ID(nvtxExtPayloadTypeInfo);
   for (std::uint32_t type = 1; type < NVTX_PAYLOAD_ENTRY_TYPE_INFO_ARRAY_SIZE; ++type) {
     EXPECT_EQ(value_bytes(type), sizes[type].size) << type;

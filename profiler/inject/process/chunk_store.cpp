@@ -1,0 +1,55 @@
+#include "profiler/inject/process/chunk_store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "profiler/inject/buffer/chunks.h"
+#include "profiler/inject/buffer/gate.h"
+#include "profiler/inject/buffer/lost.h"
+#include "profiler/inject/output/chunk_writer.h"
+#include "profiler/inject/process/control.h"
+#include "profiler/inject/system/say.h"
+
+namespace paceline::inject {
+
+namespace {
+
+bool disk_complained = false;
+
+}  // namespace
+
+void start_chunk_store() {
+  start_chunk_writer();
+  disk_complained = false;
+}
+
+void report_lost_events(int error) {
+  if (!disk_complained && error != ESTALE) say("%s: events are lost: %s", session.file.path, strerror(error));
+  disk_complained = true;
+}
+
+void store_chunk(std::uint32_t number, std::uint64_t first_ticks) {
+  if (!(first_ticks == 0 ? write_chunk(number) : write_chunk_from(number, first_ticks))) {
+    const int error = errno;
+    if (error == ESTALE) return;  // cut short: the end of the recording says so
+    if (error == EFBIG) {
+      set_pause(format::file_is_full, true);
+      // No chunk will become free any more, so no thread may wait for one.
+      gate.accepting.store(0, std::memory_order_release);
+      if (!disk_complained)
+        say("%s: recording ends here: the file has its largest size (--max-size)", session.file.path);
+      disk_complained = true;
+      return;
+    }
+    // Recording goes on in the memory that there is.
+    const ChunkSummary lost = summarize_chunk(number);
+    note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
+    count_dropped(format::DropCause::disk, lost.events);
+    report_lost_events(error);
+  } else {
+    write_lost_events(false);
+  }
+  set_free(number);
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,242 @@
+#include "profiler/inject/sources/script/phases.h"
+
+#include "profiler/inject/buffer/hot.h"
+#include "profiler/inject/sources/script/ranges.h"
+
+namespace paceline::inject {
+
+thread_local constinit ScriptThread script_thread __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+struct Name {
+  const char *name, *category;
+};
+constexpr Name phase_names[] = {
+    {"preprocess", "preprocess"},
+    {"fetch", "preprocess"},
+    {"collate", "preprocess"},
+    {"forward", "forward"},
+    {"recompute", "backward"},
+    {"backward", "backward"},
+    {"optimizer", "optimizer"},
+    {"zero_grad", "optimizer"},
+    {"evaluate", "evaluate"},
+    {"checkpoint", "checkpoint"},
+    {"copy", "copy"},
+    {"startup", "startup"},
+    {"wait", "wait"},
+    {"iteration", "iteration"},
+};
+static_assert(sizeof phase_names / sizeof *phase_names == static_cast<int>(Phase::count));
+
+struct Training {
+  const ScriptThread* thread = nullptr;  // which has the iterations
+  const void* only_optimizer = nullptr;
+  std::uint64_t iteration = 0;               // the number of the next one
+  std::uint64_t batches = 0, backwards = 0;  // for training, that have begun
+  std::uint32_t backwards_running = 0;       // on all threads: CUDA's backward runs on threads of its own
+  bool is_open = false;                      // an iteration
+  bool stepped = false;
+  bool finished = false;
+  bool in_step = false;     // of an optimizer: a step that it calls is a part of it
+  bool evaluating = false;  // the latest call was Module.eval(), not a forward for training
+  bool described = false;
+  bool refused = false;  // the process is not recorded
+};
+PACELINE_HOT Training training;
+
+PACELINE_HOT std::uint64_t phase_kinds[static_cast<int>(Phase::count)];  // in a forked child they stay valid
+PACELINE_HOT bool attached = false;
+
+void begin_iteration() {
+  push_number(kind_of_phase(Phase::iteration), static_cast<std::int64_t>(training.iteration++));
+  training.is_open = true;
+  training.stepped = training.finished = false;
+}
+
+void work(bool new_batch) {
+  if (script_thread.depth != 0 || !attach_script()) return;
+  if (training.thread == nullptr) training.thread = &script_thread;
+  if (training.thread != &script_thread) return;
+  if (!training.is_open) {
+    begin_iteration();
+  } else if (training.stepped && (new_batch || training.finished)) {
+    begin_next_iteration();
+  }
+}
+
+bool enter_in_iteration(Phase phase) {
+  if (training.is_open) enter(phase);
+  return training.is_open;
+}
+
+void decrease(std::uint32_t& count) {
+  if (count != 0) --count;  // 0 in a child that was forked inside a range
+}
+
+}  // namespace
+
+bool attach_script() {
+  if (attached) return true;
+  if (training.refused || !open_for_script()) {
+    training.refused = true;
+    return false;
+  }
+  for (int i = 0; i < static_cast<int>(Phase::count); ++i) {
+    phase_kinds[i] = kind_of(phase_names[i].name, phase_names[i].category);
+  }
+  attached = true;
+  return true;
+}
+
+std::uint64_t kind_of_phase(Phase phase) { return phase_kinds[static_cast<int>(phase)]; }
+
+void enter(Phase phase) {
+  ++script_thread.depth;
+  push_kind(kind_of_phase(phase));
+}
+
+void leave() {
+  pop_kind();
+  decrease(script_thread.depth);
+}
+
+void begin_batch(bool for_training) {
+  if (for_training) {
+    work(true);
+    ++training.batches;
+  } else {
+    attach_script();
+    begin_interlude();
+  }
+  enter(Phase::preprocess);
+  ++script_thread.inside;
+}
+
+bool begin_forward(bool with_gradients) {
+  Phase phase = Phase::forward;
+  bool describe = false;
+  if (training.backwards_running != 0) {
+    phase = Phase::recompute;  // activation checkpointing
+  } else if (with_gradients) {
+    work(false);
+    training.evaluating = false;
+    describe = attached && !training.described;
+    training.described |= describe;
+  } else if (!training.is_open ||
+             training.stepped) {  // otherwise it is a part of the step, such as a teacher's forward
+    attach_script();
+    begin_interlude();
+    phase = Phase::evaluate;
+  }
+  enter(phase);
+  ++script_thread.inside;
+  return describe;
+}
+
+void end_inside() {
+  leave();
+  decrease(script_thread.inside);
+}
+
+bool begin_backward() {
+  if (script_thread.runs_backward || !attach_script()) return false;
+  work(false);
+  enter(Phase::backward);
+  script_thread.runs_backward = true;
+  ++training.backwards;
+  ++training.backwards_running;
+  return true;
+}
+
+void end_backward() {
+  leave();
+  script_thread.runs_backward = false;
+  decrease(training.backwards_running);
+}
+
+std::uint64_t count_batches() { return training.batches; }
+std::uint64_t count_backwards() { return training.backwards; }
+
+bool begin_zero_grad() { return enter_in_iteration(Phase::zero_grad); }
+bool begin_clipping() { return enter_in_iteration(Phase::optimizer); }
+
+bool begin_copy() {
+  if (!attached || is_inside()) return false;
+  enter(Phase::copy);
+  return true;
+}
+
+void begin_fetch() {
+  attach_script();
+  enter(Phase::fetch);
+  ++script_thread.inside;
+  script_thread.fetching = script_thread.fetching << 1 | 1;
+}
+
+void begin_collate() {
+  if ((script_thread.fetching & 1) == 0) return;  // it is called outside a fetch, or a second time
+  script_thread.fetching ^= 1;
+  leave();
+  enter(Phase::collate);
+}
+
+void end_fetch() {
+  script_thread.fetching >>= 1;
+  end_inside();
+}
+
+void begin_work() { work(false); }
+void begin_work_on_batch() { work(true); }
+
+void begin_interlude() {
+  if (!training.is_open || !training.stepped || !is_outside()) return;
+  pop_kind();
+  training.is_open = false;
+}
+
+void note_evaluation() { training.evaluating = true; }
+bool is_evaluating() { return training.evaluating; }
+
+bool begin_only_step(const void* optimizer) {
+  if (optimizer == nullptr || optimizer != training.only_optimizer || training.in_step) return false;
+  work(false);
+  enter(Phase::optimizer);
+  training.in_step = true;
+  return true;
+}
+
+void begin_step() {
+  training.only_optimizer = nullptr;
+  enter(Phase::optimizer);
+  training.in_step = true;
+}
+
+bool end_step() {
+  training.in_step = false;
+  leave();
+  if (!training.is_open || training.thread != &script_thread) return false;
+  training.stepped = true;
+  training.finished = training.only_optimizer != nullptr;
+  return true;
+}
+
+bool is_in_step() { return training.in_step; }
+bool has_stepped() { return training.is_open && training.stepped; }
+bool is_outside() { return script_thread.depth == 0 && training.thread == &script_thread; }
+
+void begin_next_iteration() {
+  pop_kind();
+  begin_iteration();
+}
+
+void set_finished(bool finished) { training.finished = finished; }
+void set_only_optimizer(const void* optimizer) { training.only_optimizer = optimizer; }
+
+void reset_script_phases() {
+  training = {};
+  script_thread = {};
+}
+
+}  // namespace paceline::inject
