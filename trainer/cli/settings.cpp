@@ -14,7 +14,7 @@
 namespace paceline::train {
 namespace {
 
-std::string value_of(const toml::node& node, const std::string& place, std::string_view key) {
+std::string text_of(const toml::node& node, const std::string& place, std::string_view key) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
@@ -32,7 +32,7 @@ std::vector<Setting> parse_settings(std::string_view text, const std::string& wh
       const std::string name(key.str());
       Setting setting{name, {}, fmt::format("{}:{}", where, node.source().begin.line)};
       const auto add = [&](const toml::node& value) {
-        setting.values.push_back(value_of(value, setting.place, name));
+        setting.values.push_back(text_of(value, setting.place, name));
         setting.text = setting.text || value.is_string();
       };
       if (const toml::array* array = node.as_array()) {

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <iterator>
+
 #include "profiler/inject/buffer/hot.h"
 
 namespace paceline::inject {
