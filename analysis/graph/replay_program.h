@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "analysis/graph/dependencies.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/phases.h"
 
 namespace paceline::analysis {
 
@@ -107,7 +105,7 @@ void draw_transfers(ReplayProgram& program, std::size_t draw);
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
 // first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the
 // slices.
-ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
+ReplayProgram replay_program(const RunIndex& index, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns = {});
 
 }  // namespace paceline::analysis

@@ -66,7 +66,7 @@ std::string limit_of_gpus(const RunAnalysis& run) {
   for (const RankSummary& rank : run.per_rank) {
     if (!rank.gpu) continue;
     span += rank.gpu->span_ns, idle += rank.gpu->idle_ns, compute += rank.gpu->compute_ns;
-    if (rank.overlap) exposed += rank.overlap->communication_ns - rank.overlap->hidden_ns;
+    if (rank.overlap) exposed += rank.overlap->exposed_ns();
   }
   if (span == 0) return "";
   std::string text = fmt::format("the GPUs compute during {} of their time and idle during {}",

@@ -12,18 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/collective_calls.h"
-#include "analysis/metrics/exchange_times.h"
-#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/gpu_kernels.h"
-#include "analysis/metrics/iterations.h"
 #include "analysis/metrics/launches.h"
 #include "analysis/metrics/losses.h"
-#include "analysis/metrics/overlap.h"
-#include "analysis/metrics/phases.h"
 #include "analysis/metrics/range_statistics.h"
 #include "analysis/metrics/stage_times.h"
-#include "analysis/trace/trace.h"
+#include "analysis/run/run_index.h"
 
 namespace paceline::analysis {
 
@@ -85,6 +79,8 @@ struct RankSummary {
 
 // Summarises each rank of the trace, several at a time. Cost: linear in the slices.
 std::vector<RankSummary> summarise(const Trace& trace);
+// The same without the collective calls, which stay in the index.
+std::vector<RankSummary> summaries_of(const RunIndex& index);
 
 // The part of a summary that needs no events: who the rank is, where it ran and how it ended. O(ranks).
 std::vector<RankSummary> identities(const Trace& trace);

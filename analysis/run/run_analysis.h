@@ -152,9 +152,11 @@ struct RunAnalysis {
 // that need what the trace lacks are absent. Cost: n log n in the collective calls, and linear in the iterations.
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path);
 
-// The same from the events of all ranks, with the figures that need them together: the critical path, predictions and
-// messages.
-RunAnalysis analyse_run(const Trace& trace, const std::string& path);
+// The same from the events of all ranks.
+RunAnalysis analyse_ranks(const RunIndex& index, const std::string& path);
+
+// With the figures that need the events of all ranks together: the critical path, predictions and messages.
+RunAnalysis analyse_run(const RunIndex& index, const std::string& path);
 
 // Above this number of sends and receives, messages are not matched: each takes about 250 bytes.
 inline constexpr std::uint64_t most_matched_messages = 10'000'000;

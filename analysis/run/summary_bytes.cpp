@@ -55,7 +55,7 @@ void each_member(A& a, StageTimes& v) {
 }
 template <class A>
 void each_member(A& a, ExchangeTime& v) {
-  a(v.name, v.calls, v.bytes, v.total_ns, v.hidden_ns, v.median_ns);
+  a(v.name, v.calls, v.bytes, v.overlap, v.median_ns);
 }
 template <class A>
 void each_member(A& a, CollectiveCalls::Membership& v) {

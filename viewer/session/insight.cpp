@@ -129,9 +129,9 @@ void add_slow_iterations(const Run& run, const RunAnalysis& figures, std::vector
   const std::int64_t median = figures.iterations.steady_median_ns;
   std::vector<RunIteration> slow = run.iterations;
   slow.erase(slow.begin(), slow.begin() + std::ptrdiff_t(std::min(slow.size(), figures.iterations.warmup)));
-  const auto times = [&](const RunIteration& one) { return double(one.duration_ns) / double(median); };
+  const auto times = [&](const RunIteration& one) { return double(one.duration_ns()) / double(median); };
   std::erase_if(slow, [&](const RunIteration& one) { return median <= 0 || times(one) < 1.5; });
-  std::ranges::stable_sort(slow, std::greater(), &RunIteration::duration_ns);
+  std::ranges::stable_sort(slow, std::greater(), &RunIteration::mean_ns);
   slow.resize(std::min(most, slow.size()));
   for (const RunIteration& one : slow) {
     const QString factor = QString("%1 times the median").arg(times(one), 0, 'f', 1);
@@ -139,7 +139,7 @@ void add_slow_iterations(const Run& run, const RunAnalysis& figures, std::vector
                    .text = QString("Iteration %1 is slow: %2").arg(one.number).arg(factor),
                    .details = QString("Iteration %1 took %2, %3 of %4. It is the mean over the ranks.")
                                   .arg(one.number)
-                                  .arg(QString::fromStdString(analysis::duration(one.duration_ns)), factor,
+                                  .arg(QString::fromStdString(analysis::duration(one.duration_ns())), factor,
                                        QString::fromStdString(analysis::duration(median))),
                    .rank = std::nullopt,
                    .range = around(double(one.start_ns), double(one.end_ns), 0.1)});
@@ -194,14 +194,12 @@ std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
 Insight examine(const Run& run) {
   namespace sections = analysis::sections;
   using namespace insight;
-  std::vector<analysis::RankSummary> ranks = analysis::summarise(run.trace);
-  std::vector<analysis::CollectiveCalls> calls;
-  for (const auto& rank : ranks) calls.push_back(rank.collective_calls);
-  const analysis::Collectives collectives = analysis::match_collectives(calls);
+  const std::vector<analysis::CollectiveCalls>& calls = run.index->calls();
+  const analysis::Collectives& collectives = run.index->collectives();
   std::vector<WaitTimeline> waits = insight::waits_of(collectives, calls);
   CollectiveIndex index(collectives, calls);
   std::vector<analysis::RunAnalysis> runs;
-  runs.push_back(analysis::analyse_run(std::move(ranks), run.path.toStdString()));
+  runs.push_back(analysis::analyse_ranks(*run.index, run.path.toStdString()));
   analysis::Report report = analysis::build_report(std::move(runs));
   Insight found{.figures = std::move(report.runs.front()),
                 .verdict = QString::fromStdString(report.verdict.state),

@@ -39,7 +39,7 @@ TEST_F(Charts, TheHeatMapShowsTheSlowRankAndLeadsToItsIteration) {
   const auto colour_of = [&](std::size_t rank) { return picture.pixelColor(map->cell(rank, 1).center()); };
   EXPECT_GT(colour_of(2).red(), colour_of(2).blue() + 50) << "orange: late";
   click(map, map->cell(2, 3).center());
-  const analysis::Iteration& iteration = page->run().ranks[2].iterations[std::size_t(values.numbers[3])];
+  const analysis::Iteration& iteration = page->run().index->iterations(2)[std::size_t(values.numbers[3])];
   EXPECT_EQ(iteration.number, values.numbers[3]);
   const TimeRange view = state().axis().visible();
   EXPECT_LT(view.begin_ns, double(iteration.start_ns));

@@ -112,7 +112,7 @@ TEST_F(ManyRanks, TheFindingsLeadToTheSlowRankAndTheSlowIteration) {
   EXPECT_EQ(state().groups()[0].ranks[0], 7u);
   EXPECT_EQ(state().axis().visible(), *findings[0].range);
   iteration->click();
-  const auto& slow = page->run().ranks[7].iterations[13];
+  const auto& slow = page->run().index->iterations(7)[13];
   EXPECT_LE(state().axis().visible().begin_ns, double(slow.start_ns));
   EXPECT_GE(state().axis().visible().end_ns, double(slow.start_ns + slow.duration_ns));
   EXPECT_LT(state().axis().visible().length(), 1.6 * double(slow.duration_ns));
@@ -148,9 +148,10 @@ TEST_F(ManyRanks, ShowWaitingApartFromTheTransfer) {
 
 TEST_F(ManyRanks, AreFirstSeenFromTheFirstIterationToTheLast) {
   std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max(), end_ns = 0;
-  for (const RankIndex& rank : page->run().ranks) {
-    begin_ns = std::min(begin_ns, rank.iterations.front().start_ns);
-    end_ns = std::max(end_ns, rank.iterations.back().start_ns + rank.iterations.back().duration_ns);
+  for (std::size_t rank = 0; rank < page->run().ranks.size(); ++rank) {
+    const auto& iterations = page->run().index->iterations(rank);
+    begin_ns = std::min(begin_ns, iterations.front().start_ns);
+    end_ns = std::max(end_ns, iterations.back().start_ns + iterations.back().duration_ns);
   }
   const TimeRange view = state().axis().visible();
   const double margin = 0.02 * view.length();
