@@ -50,8 +50,8 @@ class IterationPhases {
 // The iterations of a rank as parts of its run.
 struct RankIterations {
   std::span<const Iteration> of;
-  bool lost = false;     // events of the main thread, so that it may lack iterations
-  bool located = true;   // false: it is not known when, so that any iteration may be wrong
+  bool lost = false;    // events of the main thread, so that it may lack iterations
+  bool located = true;  // false: it is not known when, so that any iteration may be wrong
 };
 
 // An iteration of a run, from the first rank's begin to the last rank's end.

@@ -43,9 +43,7 @@ std::unique_ptr<QueryTable> collectives_table(RunData& data) {
   const auto entry = [&data](auto read) {
     return [&data, read](std::size_t row) { return read(data.collectives().entries[row]); };
   };
-  const auto call = [&data](auto read) {
-    return [&data, read](std::size_t row) { return read(call_of(data, row)); };
-  };
+  const auto call = [&data](auto read) { return [&data, read](std::size_t row) { return read(call_of(data, row)); }; };
   const auto timed = [call](auto read) {
     return call(
         [read](const CallOf& of) { return of.collective != nullptr && of.collective->timed ? read(of) : QueryCell(); });

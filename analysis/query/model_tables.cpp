@@ -183,8 +183,8 @@ std::unique_ptr<QueryTable> iterations_table(RunData& data) {
                        of([phase](const Iteration& iteration) { return integer(iteration.phase_ns[phase]); })});
   }
   return std::make_unique<RowTable>(
-      "iterations", "the training steps of each rank", std::move(columns),
-      [&data] { return data.iterations().size(); }, count);
+      "iterations", "the training steps of each rank", std::move(columns), [&data] { return data.iterations().size(); },
+      count);
 }
 
 }  // namespace paceline::analysis

@@ -57,7 +57,9 @@ class RunData {
   std::span<const TrackPlace> tracks() const { return tracks_; }  // by number
   TrackNumber first_track(std::uint32_t rank) const { return first_track_[rank]; }
   // Indexes of a track's slices or marks, made on first use.
-  TrackIndex& track_index(TrackNumber track, bool marks) { return marks ? mark_indexes_[track] : slice_indexes_[track]; }
+  TrackIndex& track_index(TrackNumber track, bool marks) {
+    return marks ? mark_indexes_[track] : slice_indexes_[track];
+  }
 
   const std::vector<IterationEntry>& iterations();  // rank after rank
   const RankTimes& times(std::size_t rank);         // measures all ranks in parallel on first use

@@ -137,7 +137,9 @@ RankSummary summary_of(const RunIndex& index, std::size_t r) {
   summary.overlap = times.overlap;
   summary.gpu = times.gpu;
   summary.losses = losses_of(rank);
-  if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
+  if (const auto losses = main_thread_losses(rank); !losses.empty()) {
+    summary.first_loss = {losses.front().start_ns, losses.front().end_ns};
+  }
   summary.touched_iterations = touched_iterations(rank, summary.iterations);
   summary.communicated = saw_communication(index.phases(), rank);
   std::optional<Correlations> correlations;

@@ -55,7 +55,7 @@ struct RankSummary {
   std::map<std::string, std::uint64_t> dropped;   // lost and incomplete events by cause
   std::vector<std::string> pauses = {};           // why parts were not recorded, losses left out
   RankLosses losses = {};
-  std::optional<std::int64_t> first_loss_ns = {};     // on the main thread
+  std::optional<TimeInterval> first_loss = {};        // on the main thread
   std::vector<std::int64_t> touched_iterations = {};  // the numbers of those that losses touch
 
   std::array<std::int64_t, phase_count> phase_ns{};

@@ -62,6 +62,7 @@ RunIterations combine(const std::vector<RankSummary>& per_rank) {
     if (!one.finished) continue;
     combined.numbers.push_back(one.number);
     combined.seconds.push_back(one.mean_ns * 1e-9);
+    combined.spans.push_back({one.start_ns, one.end_ns});
     durations.push_back(one.duration_ns());
   }
   combined.count = durations.size();
@@ -197,7 +198,7 @@ void add_ranks(RunAnalysis& run) {
   run.losses = losses_over(run.per_rank);
   if (run.per_rank.size() < 2) return;
   for (RankSummary& rank : run.per_rank) {
-    if (rank.first_loss_ns) leave_out_miscounted(rank.iterations, *rank.first_loss_ns);
+    if (rank.first_loss) leave_out_miscounted(rank.iterations, rank.first_loss->start_ns);
   }
 }
 
@@ -241,11 +242,30 @@ void leave_out_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_dif
   std::erase_if(run.lateness.late, [&](const LateRank& late) { return is_clock(hosts[late.rank], late); });
 }
 
+std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_t ranks) {
+  std::vector<RankArrivals> arrivals(ranks);
+  std::vector<std::int64_t> most(ranks);
+  for (const Collective& collective : collectives.matched) {
+    if (!collective.timed) continue;
+    std::int64_t waited = 0, from = collective.last_start_ns;
+    for (const MemberCall& call : collective.calls) {
+      ++arrivals[call.rank].collectives;
+      waited += collective.wait_ns(call);
+      from = std::min(from, call.blocked_from_ns);
+    }
+    if (waited <= most[collective.last_rank]) continue;
+    most[collective.last_rank] = waited;
+    arrivals[collective.last_rank].worst = {from, collective.last_start_ns + collective.transfer_ns};
+  }
+  return arrivals;
+}
+
 void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls, const Collectives& collectives) {
   std::vector<std::span<const Iteration>> iterations;
   for (const RankSummary& rank : run.per_rank) iterations.emplace_back(rank.iterations);
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
+  run.arrivals = arrivals_of(collectives, calls.size());
   if (run.losses.located) {
     run.lateness_table = lateness_of(collectives, iterations);
     const LatenessTable& table = run.lateness_table;

@@ -47,6 +47,7 @@ struct RunIterations {
   std::optional<double> flops_per_s, flops_share_of_peak;
   std::vector<std::int64_t> numbers;  // of each
   std::vector<double> seconds;        // the duration of each
+  std::vector<TimeInterval> spans;    // of each, from the first rank's begin to the last rank's end
   std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
   // Whether the duration changed during the steady iterations, and the phase that changed most in the same direction
   // (mean over ranks; of a drift, between the halves).
@@ -56,6 +57,12 @@ struct RunIterations {
     double before_ns = 0, after_ns = 0;
   };
   std::optional<ChangedPhase> changed_phase;
+};
+
+// The timed collectives that a rank took part in, and the one in which it made the others wait longest.
+struct RankArrivals {
+  std::uint64_t collectives = 0;
+  std::optional<TimeInterval> worst;
 };
 
 // Why and when a late rank (LatenessTest::late) is late.
@@ -116,6 +123,7 @@ struct RunAnalysis {
   std::vector<RankSummary> per_rank;
   std::vector<RangeStatistics> ranges;  // of all ranks together, the largest total first
   std::vector<RankWaits> waits;         // as per_rank
+  std::vector<RankArrivals> arrivals;   // as per_rank
   std::vector<CollectiveRow> collectives;
   std::uint64_t unmatched_calls = 0;
   std::optional<MessageMatrix> messages;  // nothing where there are none, or too many to match

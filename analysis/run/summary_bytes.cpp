@@ -77,11 +77,11 @@ void each_member(A& a, CgroupUse& v) {
 template <class A>
 void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
-         clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+         clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
          iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions,
          accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
-    clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+    clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
     iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions, accuracies,
     waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
 }

@@ -52,8 +52,7 @@ WhatIfModel what_if_model(const Run& run, const analysis::RunAnalysis& figures) 
     return model;
   }
   const auto graph = analysis::dependency_graph(*run.index);
-  auto predictor =
-      std::make_shared<const analysis::Predictor>(*run.index, graph, analysis::training_setup(figures));
+  auto predictor = std::make_shared<const analysis::Predictor>(*run.index, graph, analysis::training_setup(figures));
   if (predictor->program().iterations.empty()) {
     model.obstacle = "No iteration was finished by all ranks. Mark iterations with a range named iteration.";
   } else if (!predictor->usable()) {

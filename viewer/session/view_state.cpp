@@ -59,8 +59,7 @@ void ViewState::jump_to_iteration(int steps) {
     const double middle = (view.begin_ns + view.end_ns) / 2;
     const auto after =
         std::ranges::partition_point(iterations, [&](const auto& one) { return double(one.start_ns) <= middle; });
-    const auto at =
-        std::clamp<std::ptrdiff_t>(after - iterations.begin() - 1 + steps, 0, std::ssize(iterations) - 1);
+    const auto at = std::clamp<std::ptrdiff_t>(after - iterations.begin() - 1 + steps, 0, std::ssize(iterations) - 1);
     const auto& iteration = iterations[static_cast<std::size_t>(at)];
     const auto begin = static_cast<double>(iteration.start_ns), length = static_cast<double>(iteration.duration_ns);
     jump_to({begin - 0.03 * length, begin + 1.03 * length});
