@@ -123,10 +123,11 @@ class Building {
                               of.operation.find("llReduce") != std::string::npos;
       to.gradient = allreduces && to.iteration >= 0 && of.bytes >= least_gradient &&
                     static_cast<double>(of.bytes) >= gradient_share * bytes[to.iteration];
+      std::vector<double> shape;
       for (const CollectiveArrival& member : of.arrivals) {
         const bool early = member.until_ns < of.last_arrival_ns;
-        to.shape.push_back(static_cast<double>(std::max<std::int64_t>(member.until_ns - of.last_arrival_ns, 0)) /
-                           std::max(to.recorded_ns, 1.0));
+        shape.push_back(static_cast<double>(std::max<std::int64_t>(member.until_ns - of.last_arrival_ns, 0)) /
+                        std::max(to.recorded_ns, 1.0));
         const std::int64_t arrival = outside_of_waits(member.track, member.arrival_ns, c);
         add_point(member.track, arrival, arrival, arrives, {.what = ReplayItem::arrive, .index = c});
         ++to.arrivals;
@@ -142,6 +143,7 @@ class Building {
           blocked[member.track].push_back({member.blocked_from_ns, member.until_ns, of.last_arrival_ns, c});
         }
       }
+      to.shape = std::make_shared<const std::vector<double>>(std::move(shape));
     }
     for (std::vector<BlockedTime>& of_track : blocked) {
       for (const BlockedTime& interval : outermost(std::move(of_track))) {
@@ -284,7 +286,9 @@ class Building {
     each_phase_of(index_, graph_.tracks[t], points.back().begin_ns,
                   [&](const PhaseInterval& interval) { phases.push_back(interval); });
     const std::vector<Matched> matched = matched_of(t);
-    std::size_t phase = 0, match = 0;
+    std::vector<ReplayItem>& items = track.items.own();
+    const auto& starts = starts_[track.rank];
+    std::size_t phase = 0, match = 0, begun = 0;  // `begun`: iterations of the rank that begin by `now`
     std::int64_t now = points.front().begin_ns;
     std::int32_t launched_in = -1;  // the iteration of the launch of a stream's work
     const auto iteration_of = [&](std::int64_t time_ns) {
@@ -294,8 +298,9 @@ class Building {
       while (now < until) {
         while (phase < phases.size() && phases[phase].end_ns <= now) ++phase;
         while (match < matched.size() && matched[match].end_ns <= now) ++match;
+        while (begun < starts.size() && starts[begun].first <= now) ++begun;
         std::int64_t end = until;
-        ReplayItem item{.iteration = iteration_of(now)};
+        ReplayItem item{.iteration = launched_in >= 0 ? launched_in : begun > 0 ? starts[begun - 1].second : -1};
         if (phase < phases.size()) {
           const bool inside = phases[phase].start_ns <= now;
           if (inside) item.phase = phases[phase].phase;
@@ -308,7 +313,7 @@ class Building {
         }
         item.ns = static_cast<double>(end - now);
         now = end;
-        add_to_stretch(track.items, item);
+        add_to_stretch(items, item);
       }
     };
     for (const Point& point : points) {
@@ -316,7 +321,7 @@ class Building {
       ReplayItem item = point.item;
       if (item.iteration >= 0) launched_in = item.iteration;
       item.iteration = iteration_of(point.begin_ns);
-      track.items.push_back(item);
+      items.push_back(item);
       now = std::max(now, point.end_ns);
     }
   }

@@ -186,9 +186,9 @@ TEST(ExcessWork, IsOwnWorkBeyondTheMedianAfterTheWarmUp) {
     track.rank = r;
     track.main = true;
     for (std::int32_t i = 0; i < 2; ++i) {
-      track.items.push_back({.phase = Phase::forward, .iteration = i, .ns = forward[i][r]});
-      track.items.push_back({.phase = Phase::backward, .iteration = i, .ns = backward[i][r]});
-      track.items.push_back({.phase = Phase::communication, .iteration = i, .ns = 5.0 * (r + 1)});
+      track.items.own().push_back({.phase = Phase::forward, .iteration = i, .ns = forward[i][r]});
+      track.items.own().push_back({.phase = Phase::backward, .iteration = i, .ns = backward[i][r]});
+      track.items.own().push_back({.phase = Phase::communication, .iteration = i, .ns = 5.0 * (r + 1)});
     }
     program.tracks.push_back(track);
   }
