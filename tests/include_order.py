@@ -38,6 +38,7 @@ ROOMS = {
         "scaling",
         "text",
         "metrics",
+        "run/run_index.h run/run_index.cpp",
         "graph",
         "clocks",
         "importers",

@@ -77,7 +77,8 @@ analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis
 analysis::WhatIf predictions(const Options& options) {
   const analysis::Trace trace = cli::load_run(analysis::one_run(options.runs));
   for (const std::string& note : trace.notes) print_line(stderr, "paceline whatif: {}", note);
-  const analysis::RunAnalysis run = analyse_run(analysis::summarise(trace), options.run());
+  const analysis::RunIndex index(trace);
+  const analysis::RunAnalysis run = analyse_ranks(index, options.run());
   if (run.refused()) {
     throw Error(fmt::format("{}: events of a main thread were lost, so no replay is possible; record the run again",
                             options.run()));
@@ -86,13 +87,12 @@ analysis::WhatIf predictions(const Options& options) {
     return pipeline_what_if(run, options.pipeline, fmt::format("{}", fmt::join(options.given, " ")));
   }
   const analysis::Changes changes = changes_of(options, run);
-  const analysis::PhaseTable table(trace);
-  const analysis::DependencyGraph graph = dependency_graph(table);
+  const analysis::DependencyGraph graph = dependency_graph(index);
   std::vector<analysis::FasterWork> faster = changes.faster;
   if (!changes.any()) {
-    if (const auto path = critical_path(table, graph)) faster = largest_kinds(table, *path);
+    if (const auto path = critical_path(index, graph)) faster = largest_kinds(index.phases(), *path);
   }
-  const analysis::Predictor predictor(table, graph, training_setup(run), faster);
+  const analysis::Predictor predictor(index, graph, training_setup(run), faster);
   if (predictor.program().iterations.empty()) {
     throw Error(
         fmt::format("{}: no iteration that all ranks finished; mark iterations with a range named iteration, or "

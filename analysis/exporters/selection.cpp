@@ -4,7 +4,6 @@
 
 #include <charconv>
 
-#include "analysis/metrics/iterations.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
@@ -103,13 +102,12 @@ std::int64_t parse_time(std::string_view given) {
   return static_cast<std::int64_t>(negative ? -ns : ns);
 }
 
-TimeWindow window_of_iterations(const Trace& trace, const Selection& ranks, NumberRange iterations) {
-  const PhaseTable table(trace);
+TimeWindow window_of_iterations(const RunIndex& index, const Selection& ranks, NumberRange iterations) {
   TimeWindow window{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max(), highest = -1;
-  for (const Rank& rank : trace.ranks) {
-    if (!ranks.takes(rank)) continue;
-    for (const Iteration& iteration : iterations_of(table, rank)) {
+  for (std::size_t r = 0; r < index.trace().ranks.size(); ++r) {
+    if (!ranks.takes(index.trace().ranks[r])) continue;
+    for (const Iteration& iteration : index.iterations(r)) {
       lowest = std::min(lowest, iteration.number);
       highest = std::max(highest, iteration.number);
       if (iteration.number < iterations.first || iteration.number > iterations.second) continue;

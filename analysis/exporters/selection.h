@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/run/run_index.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -99,6 +100,6 @@ std::int64_t parse_time(std::string_view text);
 
 // From the earliest start of the first iteration to the latest end of the last one, over the ranks that `ranks` takes:
 // one window for all, so that collectives stay whole. Throws Error where the run has no iteration of these numbers.
-TimeWindow window_of_iterations(const Trace& trace, const Selection& ranks, NumberRange iterations);
+TimeWindow window_of_iterations(const RunIndex& index, const Selection& ranks, NumberRange iterations);
 
 }  // namespace paceline::analysis

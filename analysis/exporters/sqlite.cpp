@@ -98,7 +98,7 @@ void clean(sqlite3_context* context, int, sqlite3_value** values) {
 class SqliteWriter {
  public:
   SqliteWriter(const ExportJob& job, const std::filesystem::path& path)
-      : job_(job), data_(job.trace()), texts_(job.trace()) {
+      : job_(job), index_(job.trace()), data_(index_), texts_(job.trace()) {
     constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(":memory:", &database_, flags, nullptr) != SQLITE_OK) throw Error("SQLite could not start");
     sqlite3_create_function(database_, "valid_utf8", 1, SQLITE_UTF8, nullptr, clean, nullptr, nullptr);
@@ -295,6 +295,7 @@ class SqliteWriter {
   }
 
   const ExportJob& job_;
+  const RunIndex index_;
   RunData data_;
   CleanNames texts_;
   sqlite3* database_ = nullptr;

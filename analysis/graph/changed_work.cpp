@@ -15,7 +15,7 @@ std::vector<std::vector<PhaseWork>> work_of(const ReplayProgram& program) {
   std::vector<std::vector<PhaseWork>> work(program.ranks, std::vector<PhaseWork>(program.iterations.size()));
   for (const ReplayTrack& track : program.tracks) {
     if (!track.main) continue;
-    for (const ReplayItem& item : track.items) {
+    for (const ReplayItem& item : *track.items) {
       if (item.what != ReplayItem::work || item.iteration < 0) continue;
       work[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)] += item.ns;
     }
@@ -26,6 +26,16 @@ std::vector<std::vector<PhaseWork>> work_of(const ReplayProgram& program) {
 // Communication and idle depend on others.
 bool is_own_work(std::size_t phase) {
   return phase != static_cast<std::size_t>(Phase::communication) && phase != static_cast<std::size_t>(Phase::idle);
+}
+
+// Scales the items that `factor(track, item)` is not 1 for. Tracks without them stay shared.
+template <class Factor>
+void scale(ReplayProgram& program, Factor&& factor) {
+  for (ReplayTrack& track : program.tracks) {
+    const auto of = [&](const ReplayItem& item) { return item.what == ReplayItem::work ? factor(track, item) : 1.0; };
+    if (std::ranges::all_of(*track.items, [&](const ReplayItem& item) { return of(item) == 1; })) continue;
+    for (ReplayItem& item : track.items.own()) item.ns *= of(item);
+  }
 }
 
 // Scales the main threads' work to `target(rank, values of all ranks)` in each phase of each iteration.
@@ -43,32 +53,24 @@ void scale_to(ReplayProgram& program, Target&& target) {
       }
     }
   }
-  for (ReplayTrack& track : program.tracks) {
-    if (!track.main) continue;
-    for (ReplayItem& item : track.items) {
-      if (item.what != ReplayItem::work || item.iteration < 0) continue;
-      item.ns *= factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
-    }
-  }
+  scale(program, [&](const ReplayTrack& track, const ReplayItem& item) {
+    if (!track.main || item.iteration < 0) return 1.0;
+    return factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
+  });
 }
 
 }  // namespace changed_work_parts
 
 void scale_phases(ReplayProgram& program, const std::vector<Phase>& phases, double factor) {
-  for (ReplayTrack& track : program.tracks) {
-    for (ReplayItem& item : track.items) {
-      const bool scaled = item.what == ReplayItem::work && std::ranges::find(phases, item.phase) != phases.end();
-      if (scaled && item.iteration >= 0) item.ns *= factor;
-    }
-  }
+  changed_work_parts::scale(program, [&](const ReplayTrack&, const ReplayItem& item) {
+    return item.iteration >= 0 && std::ranges::find(phases, item.phase) != phases.end() ? factor : 1;
+  });
 }
 
 void speed_up_groups(ReplayProgram& program, const std::vector<double>& factors) {
-  for (ReplayTrack& track : program.tracks) {
-    for (ReplayItem& item : track.items) {
-      if (item.what == ReplayItem::work && item.group > 0) item.ns /= factors[item.group - 1U];
-    }
-  }
+  changed_work_parts::scale(program, [&](const ReplayTrack&, const ReplayItem& item) {
+    return item.group > 0 ? 1 / factors[item.group - 1U] : 1;
+  });
 }
 
 void balance_ranks(ReplayProgram& program) {

@@ -30,38 +30,25 @@ struct Ends {
 };
 
 // Finds the windows of the iterations that all ranks finished.
-std::vector<PathIteration> windows_of(const std::vector<std::vector<Iteration>>& iterations, Ends& ends) {
-  struct Common {
-    std::int64_t start_ns = std::numeric_limits<std::int64_t>::max(), end_ns = 0;
-    std::size_t ranks = 0;
-  };
-  std::map<std::int64_t, Common> by_number;
-  std::size_t ranks = 0;
-  for (const auto& of_rank : iterations) {
-    ranks += !of_rank.empty();
-    for (const Iteration& iteration : of_rank) {
-      if (!iteration.finished) continue;
-      Common& common = by_number[iteration.number];
-      common.start_ns = std::min(common.start_ns, iteration.start_ns);
-      common.end_ns = std::max(common.end_ns, iteration.start_ns + iteration.duration_ns);
-      ++common.ranks;
-    }
-  }
-  std::erase_if(by_number, [&](const auto& entry) { return entry.second.ranks < ranks; });
+std::vector<PathIteration> windows_of(const RunIndex& index, Ends& ends) {
+  const std::size_t ranks = index.trace().ranks.size();
+  std::set<std::int64_t> numbers;
   std::vector<PathIteration> windows;
-  for (const auto& [number, common] : by_number) {
+  for (const RunIteration& common : index.run_iterations()) {
+    if (!common.finished) continue;
+    numbers.insert(common.number);
     PathIteration window;
-    window.number = number;
+    window.number = common.number;
     window.start_ns =
         windows.empty() ? common.start_ns : std::max(common.start_ns, windows.back().start_ns + windows.back().wall_ns);
     window.wall_ns = common.end_ns - window.start_ns;
-    window.work_ns.resize(iterations.size());
+    window.work_ns.resize(ranks);
     if (window.wall_ns > 0) windows.push_back(std::move(window));
   }
-  for (const auto& of_rank : iterations) {
+  for (std::size_t r = 0; r < ranks; ++r) {
     std::int64_t end = 0;
-    for (const Iteration& iteration : of_rank) {
-      if (iteration.finished && by_number.contains(iteration.number)) end = iteration.start_ns + iteration.duration_ns;
+    for (const Iteration& iteration : index.iterations(r)) {
+      if (iteration.finished && numbers.contains(iteration.number)) end = iteration.start_ns + iteration.duration_ns;
     }
     const std::int64_t last = windows.empty() ? 0 : windows.back().start_ns + windows.back().wall_ns;
     ends.of_rank.push_back(end == 0 ? last : end);
@@ -77,15 +64,15 @@ struct TrackSums {
 
 class Attribution {
  public:
-  Attribution(const PhaseTable& table, const DependencyGraph& graph, GraphTrack track, std::vector<Part> parts)
-      : table_(table),
+  Attribution(const RunIndex& index, const DependencyGraph& graph, GraphTrack track, std::vector<Part> parts)
+      : index_(index),
         of_(graph.tracks[track]),
-        slices_(table.trace().ranks[of_.rank].tracks[of_.track].slices),
+        slices_(index.trace().ranks[of_.rank].tracks[of_.track].slices),
         parts_(std::move(parts)) {}
 
   TrackSums run() {
     std::ranges::sort(parts_, {}, &Part::from_ns);
-    sums_.kind_ns.assign(table_.trace().kinds.size() + 1, 0);
+    sums_.kind_ns.assign(index_.trace().kinds.size() + 1, 0);
     add_names();
     add_phases();
     return std::move(sums_);
@@ -129,7 +116,7 @@ class Attribution {
   void add_phases() {
     std::size_t next = 0;
     std::vector<std::int64_t> given(parts_.size());
-    each_phase_of(table_, of_, parts_.back().until_ns, [&](const PhaseInterval& interval) {
+    each_phase_of(index_, of_, parts_.back().until_ns, [&](const PhaseInterval& interval) {
       overlap(next, interval.start_ns, interval.end_ns, [&](std::size_t p, std::int64_t ns) {
         give(parts_[p], interval.phase, ns);
         given[p] += ns;
@@ -141,7 +128,7 @@ class Attribution {
     }
   }
 
-  const PhaseTable& table_;
+  const RunIndex& index_;
   const TrackDependencies& of_;
   const Slices& slices_;
   std::vector<Part> parts_;
@@ -186,11 +173,11 @@ void add_names(const Trace& trace, const std::vector<TrackSums>& sums, CriticalP
 using LeastFloats = std::vector<std::array<std::int64_t, phase_count>>;
 constexpr std::int64_t no_float = std::numeric_limits<std::int64_t>::max() / 4;  // as total_floats() has it
 
-void add_least(const PhaseTable& table, const TrackDependencies& track, const std::vector<FloatStep>& steps,
+void add_least(const RunIndex& index, const TrackDependencies& track, const std::vector<FloatStep>& steps,
                const std::vector<PathIteration>& iterations, LeastFloats& least) {
   std::size_t step = steps.size(), window = 0;  // the latest step is the first one
   const PathIteration& last = iterations.back();
-  each_phase_of(table, track, last.start_ns + last.wall_ns, [&](const PhaseInterval& part) {
+  each_phase_of(index, track, last.start_ns + last.wall_ns, [&](const PhaseInterval& part) {
     const auto end_of = [&] { return iterations[window].start_ns + iterations[window].wall_ns; };
     while (window < iterations.size() && end_of() <= part.start_ns) ++window;
     if (window == iterations.size() || part.end_ns <= iterations[window].start_ns) return;
@@ -207,7 +194,7 @@ void add_least(const PhaseTable& table, const TrackDependencies& track, const st
 // The least float of a rank in each phase of an iteration, as a mean over the iterations. The work of streams and
 // helper threads counts as well: a main thread that waits for a kernel has time to spare, and the phase of the kernel
 // has not.
-void add_slack(const PhaseTable& table, const DependencyGraph& graph, const Ends& ends, CriticalPath& path) {
+void add_slack(const RunIndex& index, const DependencyGraph& graph, const Ends& ends, CriticalPath& path) {
   const auto floats = total_floats(graph, ends.of_rank);
   path.slack.resize(graph.main.size());
   parallel_for(path.slack.size(), [&](std::size_t r) {
@@ -215,7 +202,7 @@ void add_slack(const PhaseTable& table, const DependencyGraph& graph, const Ends
     LeastFloats least(path.iterations.size());
     for (auto& of_window : least) of_window.fill(no_float);
     for (GraphTrack t = 0; t < graph.tracks.size(); ++t) {
-      if (graph.tracks[t].rank == r) add_least(table, graph.tracks[t], floats[t], path.iterations, least);
+      if (graph.tracks[t].rank == r) add_least(index, graph.tracks[t], floats[t], path.iterations, least);
     }
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
       std::int64_t sum = 0, seen = 0;
@@ -242,14 +229,12 @@ std::int64_t CriticalPath::work_ns(std::size_t rank) const {
   return std::accumulate(of.begin(), of.end(), std::int64_t{0}) - of[critical_path_parts::communication];
 }
 
-std::optional<CriticalPath> critical_path(const PhaseTable& table, const DependencyGraph& graph) {
+std::optional<CriticalPath> critical_path(const RunIndex& index, const DependencyGraph& graph) {
   using namespace critical_path_parts;
-  const Trace& trace = table.trace();
-  std::vector<std::vector<Iteration>> iterations(trace.ranks.size());
-  parallel_for(iterations.size(), [&](std::size_t r) { iterations[r] = iterations_of(table, trace.ranks[r]); });
+  const Trace& trace = index.trace();
   CriticalPath path;
   Ends ends;
-  path.iterations = windows_of(iterations, ends);
+  path.iterations = windows_of(index, ends);
   if (path.iterations.empty()) return std::nullopt;
   const auto last = std::ranges::max_element(ends.of_rank);
   const GraphTrack track = graph.main[static_cast<std::size_t>(last - ends.of_rank.begin())];
@@ -259,7 +244,7 @@ std::optional<CriticalPath> critical_path(const PhaseTable& table, const Depende
   auto parts = parts_of(path.stretches, path.iterations, graph.tracks.size());
   std::vector<TrackSums> sums(graph.tracks.size());
   parallel_for(sums.size(), [&](std::size_t t) {
-    if (!parts[t].empty()) sums[t] = Attribution(table, graph, static_cast<GraphTrack>(t), std::move(parts[t])).run();
+    if (!parts[t].empty()) sums[t] = Attribution(index, graph, static_cast<GraphTrack>(t), std::move(parts[t])).run();
   });
   path.rank_phase_ns.resize(trace.ranks.size());
   for (GraphTrack t = 0; t < sums.size(); ++t) {
@@ -275,7 +260,7 @@ std::optional<CriticalPath> critical_path(const PhaseTable& table, const Depende
   }
   for (const PathIteration& iteration : path.iterations) path.wall_ns += iteration.wall_ns;
   add_names(trace, sums, path);
-  add_slack(table, graph, ends, path);
+  add_slack(index, graph, ends, path);
   return path;
 }
 

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "analysis/graph/dependencies.h"
-#include "analysis/metrics/phases.h"
 
 namespace paceline::analysis {
 
@@ -64,7 +63,7 @@ struct CriticalPath {
 
 // Nothing without iterations that all ranks finished. Cost: as dependency_graph, and linear in the slices of the tracks
 // that the path touches.
-std::optional<CriticalPath> critical_path(const PhaseTable& table, const DependencyGraph& graph);
+std::optional<CriticalPath> critical_path(const RunIndex& index, const DependencyGraph& graph);
 
 // A place on the path: the innermost slice there, if there is one. Indices into Trace::ranks, Rank::tracks,
 // Track::slices.

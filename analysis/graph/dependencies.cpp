@@ -4,36 +4,38 @@
 #include <map>
 #include <optional>
 
-#include "analysis/metrics/collectives.h"
 #include "analysis/metrics/intervals.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {
 namespace graph_building {
 
+// Where a collective call waits.
+struct Waiter {
+  std::uint32_t track = 0;  // index into Rank::tracks
+  std::int64_t blocked_from_ns = 0;
+};
+
 // What is computed of each rank by itself.
 struct RankPart {
-  CollectiveCalls calls;
+  std::vector<Waiter> waiters;  // of each collective call
   std::vector<AllreduceRange> ranges;
   std::vector<OwnDependencies> own;
 };
 
-// A thread that polls a request, and does nothing else between the calls, waits from the end of the call that posted
-// it.
-void count_polling_as_waiting(const Trace& trace, const Rank& rank, CollectiveCalls& calls) {
+// Since when a thread was blocked in its call. One that polls a request, and does nothing else between the calls, waits
+// from the end of the call that posted it.
+std::int64_t blocked_from(const Trace& trace, const Rank& rank, const CollectiveCall& call) {
+  const Track& track = rank.tracks[call.track];
+  const Slices& slices = track.slices;
+  if (track.main || !call.timed || call.end_ns <= slices.end_ns(call.slice)) return call.blocked_from_ns;
   const NameId wait = trace.names.find("wait"), mpi = trace.names.find("mpi");
-  for (CollectiveCall& call : calls.calls) {
-    const Track& track = rank.tracks[call.track];
-    const Slices& slices = track.slices;
-    if (track.main || !call.timed || call.end_ns <= slices.end_ns(call.slice)) continue;
-    for (std::size_t i = call.slice + 1; i < slices.size(); ++i) {
-      const Kind& kind = trace.kind_of(slices, i);
-      if (kind.category != wait || kind.domain != mpi) break;
-      if (slices.end_ns(i) < call.end_ns) continue;
-      call.blocked_from_ns = slices.end_ns(call.slice);
-      break;
-    }
+  for (std::size_t i = call.slice + 1; i < slices.size(); ++i) {
+    const Kind& kind = trace.kind_of(slices, i);
+    if (kind.category != wait || kind.domain != mpi) break;
+    if (slices.end_ns(i) >= call.end_ns) return slices.end_ns(call.slice);
   }
+  return call.blocked_from_ns;
 }
 
 constexpr std::int64_t polling_pause_ns = 1'000'000;  // at most, between two probes of a main thread that waits
@@ -93,34 +95,32 @@ class NcclStreams {
   std::vector<Kernel> kernels_;
 };
 
-RankPart part_of(const PhaseTable& table, std::uint32_t r) {
-  const Trace& trace = table.trace();
+RankPart part_of(const RunIndex& index, std::uint32_t r) {
+  const Trace& trace = index.trace();
   const Rank& rank = trace.ranks[r];
   RankPart part;
-  part.calls = collective_calls(trace, rank);
-  count_polling_as_waiting(trace, rank, part.calls);
-  const NcclStreams nccl(table, rank);
-  for (CollectiveCall& call : part.calls.calls) {
-    if (rank.tracks[call.track].kind == TrackKind::nccl) call.track = nccl.track_of(call, call.track);
-  }
+  const NcclStreams nccl(index.phases(), rank);
   std::vector<TimedCall> timed;
-  for (const CollectiveCall& call : part.calls.calls) {
-    if (call.timed) timed.push_back({call.track, call.start_ns, call.end_ns, call.bytes});
+  for (const CollectiveCall& call : index.calls()[r].calls) {
+    const bool on_stream = rank.tracks[call.track].kind == TrackKind::nccl;
+    part.waiters.push_back({on_stream ? nccl.track_of(call, call.track) : call.track, blocked_from(trace, rank, call)});
+    if (call.timed) timed.push_back({part.waiters.back().track, call.start_ns, call.end_ns, call.bytes});
   }
   std::ranges::sort(timed, {}, [](const TimedCall& call) { return std::pair(call.track, call.start_ns); });
   if (trace.ranks.size() > 1) part.ranges = allreduce_ranges(trace, r, timed);
   part.own = stream_dependencies(trace, rank);
-  for (OwnDependencies& own : helper_dependencies(table, rank)) part.own.push_back(own);
+  for (OwnDependencies& own : helper_dependencies(index.phases(), rank)) part.own.push_back(own);
   return part;
 }
 
 class Builder {
  public:
-  Builder(const PhaseTable& table, const Messages* messages)
-      : table_(table), trace_(table.trace()), messages_(messages), parts_(trace_.ranks.size()) {}
+  Builder(const RunIndex& index, const Messages* messages)
+      : index_(index), trace_(index.trace()), messages_(messages), parts_(trace_.ranks.size()) {}
 
   DependencyGraph run() {
-    parallel_for(parts_.size(), [&](std::size_t r) { parts_[r] = part_of(table_, static_cast<std::uint32_t>(r)); });
+    index_.collectives();  // before the threads ask for its calls
+    parallel_for(parts_.size(), [&](std::size_t r) { parts_[r] = part_of(index_, static_cast<std::uint32_t>(r)); });
     add_tracks();
     add_ranges();
     add_collectives();
@@ -205,17 +205,16 @@ class Builder {
   }
 
   void add_collectives() {
-    std::vector<CollectiveCalls> calls;
-    for (RankPart& part : parts_) calls.push_back(std::move(part.calls));
-    const Collectives matched = match_collectives(calls);
+    const Collectives& matched = index_.collectives();
     for (const Collective& of : matched.matched) {
       if (!of.timed) continue;
       GraphCollective collective{
           .operation = matched.operations[of.operation], .bytes = of.bytes, .members = of.members};
       for (const MemberCall& member : of.calls) {
-        const GraphTrack track = of_[member.rank][calls[member.rank].calls[member.call].track];
+        const Waiter& waiter = parts_[member.rank].waiters[member.call];
+        const GraphTrack track = of_[member.rank][waiter.track];
         if (track == no_track || covered(track, member.start_ns)) continue;
-        collective.arrivals.push_back({track, member.start_ns, member.blocked_from_ns, member.end_ns});
+        collective.arrivals.push_back({track, member.start_ns, waiter.blocked_from_ns, member.end_ns});
       }
       if (collective.arrivals.size() > 1) finish(collective);
     }
@@ -298,7 +297,7 @@ class Builder {
     out_.tracks[track].waits.push_back(wait);
   }
 
-  const PhaseTable& table_;
+  const RunIndex& index_;
   const Trace& trace_;
   const Messages* const messages_;
   std::vector<RankPart> parts_;
@@ -309,8 +308,8 @@ class Builder {
 
 }  // namespace graph_building
 
-DependencyGraph dependency_graph(const PhaseTable& table, const Messages* messages) {
-  return graph_building::Builder(table, messages).run();
+DependencyGraph dependency_graph(const RunIndex& index, const Messages* messages) {
+  return graph_building::Builder(index, messages).run();
 }
 
 }  // namespace paceline::analysis

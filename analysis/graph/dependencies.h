@@ -20,8 +20,7 @@
 #include <vector>
 
 #include "analysis/metrics/messages.h"
-#include "analysis/metrics/phase_rules.h"
-#include "analysis/trace/trace.h"
+#include "analysis/run/run_index.h"
 
 namespace paceline::analysis {
 
@@ -80,7 +79,7 @@ inline constexpr GraphTrack no_track = ~GraphTrack{0};
 
 // `messages`: those of the trace, where they are matched already; otherwise the graph matches them. Cost: linear in the
 // slices, n log n in the synchronisation points; the ranks in parallel.
-DependencyGraph dependency_graph(const PhaseTable& table, const Messages* messages = nullptr);
+DependencyGraph dependency_graph(const RunIndex& index, const Messages* messages = nullptr);
 
 // The dependencies between the tracks of one rank: those of its streams, and those of its helper threads. Unsorted.
 // Cost: n log n in the slices of streams and helper threads, linear in the others.

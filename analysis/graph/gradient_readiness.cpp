@@ -11,7 +11,7 @@ constexpr double almost_all = 0.999;  // of backward
 
 double backward_ns(const ReplayTrack& track) {
   double sum = 0;
-  for (const ReplayItem& item : track.items) {
+  for (const ReplayItem& item : *track.items) {
     if (item.what == ReplayItem::work && item.phase == Phase::backward && item.iteration >= 0) sum += item.ns;
   }
   return sum;
@@ -29,11 +29,11 @@ class RankParts {
   RankParts(const ReplayProgram& program, const GradientTracks& tracks, std::size_t rank)
       : program_(program), compute_(tracks.compute[rank]), done_after_(program.edges.size(), unknown) {
     if (!compute_) return;
-    for (const ReplayItem& item : program.tracks[*compute_].items) follow_compute(item);
+    for (const ReplayItem& item : *program.tracks[*compute_].items) follow_compute(item);
     for (const std::size_t track : tracks.averaging) {
-      if (program.tracks[track].rank == rank) find_buckets(program.tracks[track].items);
+      if (program.tracks[track].rank == rank) find_buckets(*program.tracks[track].items);
     }
-    if (tracks.streams) find_buckets(program.tracks[*compute_].items);
+    if (tracks.streams) find_buckets(*program.tracks[*compute_].items);
     for (std::size_t t = 0; t < program.tracks.size(); ++t) {
       if (program.tracks[t].rank == rank && !program.tracks[t].stream) follow_thread(t);
     }
@@ -78,7 +78,7 @@ class RankParts {
   void follow_thread(std::size_t t) {
     double done = 0;
     std::int32_t iteration = -1;
-    for (const ReplayItem& item : program_.tracks[t].items) {
+    for (const ReplayItem& item : *program_.tracks[t].items) {
       if (item.iteration != iteration) done = 0;
       iteration = item.iteration;
       Parts& parts = parts_[iteration];
@@ -152,7 +152,7 @@ GradientTracks gradient_tracks(const ReplayProgram& program) {
     const ReplayTrack& track = program.tracks[t];
     if (track.main) main[track.rank] = t;
     const bool averages =
-        std::ranges::any_of(track.items, [&](const ReplayItem& item) { return averages_gradient(program, item); });
+        std::ranges::any_of(*track.items, [&](const ReplayItem& item) { return averages_gradient(program, item); });
     if (averages && !track.main) average.push_back(t);
     out.streams = out.streams || (averages && track.stream);
     if (!track.stream) continue;

@@ -31,14 +31,14 @@ class Removal {
     std::vector<bool> gone(program_.edges.size());
     for (const std::size_t t : tracks_.averaging) {
       if (program_.tracks[t].stream) continue;
-      for (const ReplayItem& item : program_.tracks[t].items) {
+      for (const ReplayItem& item : *program_.tracks[t].items) {
         if (item.what == ReplayItem::cause || item.what == ReplayItem::wait) gone[item.index] = true;
         if (item.what == ReplayItem::arrive) program_.collectives[item.index].arrivals = 0;
       }
-      program_.tracks[t].items.clear();
+      program_.tracks[t].items = {};
     }
     for (ReplayTrack& track : program_.tracks) {
-      std::erase_if(track.items, [&](const ReplayItem& item) {
+      std::erase_if(track.items.own(), [&](const ReplayItem& item) {
         const bool edge = item.what == ReplayItem::cause || item.what == ReplayItem::wait;
         return (edge && gone[item.index]) || averages_gradient(program_, item);
       });
@@ -126,7 +126,7 @@ class Insertion {
     of.bytes = static_cast<std::uint64_t>(bytes + 0.5);
     of.iteration = static_cast<std::int32_t>(iteration);
     of.arrivals = 0;
-    of.shape.clear();
+    of.shape = nullptr;
     of.quantile = quantile;
     of.drawn = no_collective;
     of.rescheduled = true;
@@ -162,7 +162,7 @@ class Insertion {
   }
 
   void change(std::size_t t) {
-    const std::vector<ReplayItem> old = std::move(program_.tracks[t].items);
+    const std::vector<ReplayItem> old = std::move(program_.tracks[t].items.own());
     // Of each iteration: where backward ends, else forward; and how long backward takes.
     std::vector<std::size_t> anchor(iterations(), old.size());
     std::vector<double> backward(iterations(), 0);
@@ -212,12 +212,12 @@ class Insertion {
           break;
       }
     }
-    program_.tracks[t].items = std::move(items);
+    program_.tracks[t].items.own() = std::move(items);
     if (helper.empty()) return;
     ReplayTrack track;
     track.rank = program_.tracks[t].rank;
     track.stream = on_streams_;
-    track.items = std::move(helper);
+    track.items.own() = std::move(helper);
     program_.tracks.push_back(std::move(track));
   }
 
@@ -284,7 +284,7 @@ ReplayProgram rescheduled(ReplayProgram program, const GradientPlan& plan) {
   std::optional<ReplayCollective> meeting;
   for (const std::size_t t : tracks.averaging) {
     if (meeting || tracks.streams) break;
-    for (const ReplayItem& item : program.tracks[t].items) {
+    for (const ReplayItem& item : *program.tracks[t].items) {
       if (item.what != ReplayItem::arrive || program.collectives[item.index].gradient) continue;
       meeting = program.collectives[item.index];
       break;

@@ -86,7 +86,7 @@ class Simulation {
 
   void advance(std::size_t t) {
     Track& track = tracks_[t];
-    const auto& items = program_.tracks[t].items;
+    const std::vector<ReplayItem>& items = *program_.tracks[t].items;
     for (; track.next < items.size(); ++track.next) {
       if (!step(t, track, items[track.next])) return;
       track.forced = false;
@@ -140,9 +140,9 @@ class Simulation {
     meeting.done = true;
     meeting.transfer_ns = time_(of, costs);
     if (of.drawn != no_collective) {
-      meeting.shape = &program_.collectives[of.drawn].shape;
+      meeting.shape = program_.collectives[of.drawn].shape.get();
     } else if (const auto sample = costs.network.sample({of.operation, of.members}, of.bytes, of.quantile)) {
-      meeting.shape = &program_.collectives[sample->id].shape;
+      meeting.shape = program_.collectives[sample->id].shape.get();
     }
     for (const std::size_t waiting : meeting.waiting) ready_.push_back(waiting);
     meeting.waiting.clear();
@@ -213,7 +213,7 @@ class Simulation {
   bool release_one() {
     std::optional<std::size_t> first;
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
-      if (tracks_[t].next == program_.tracks[t].items.size()) continue;
+      if (tracks_[t].next == (*program_.tracks[t].items).size()) continue;
       if (!first || tracks_[t].now_ns < tracks_[*first].now_ns) first = t;
     }
     if (!first) return false;

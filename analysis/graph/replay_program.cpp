@@ -29,12 +29,12 @@ enum Order : int { iteration_ends, iteration_begins, gradients, causes, short_wa
 
 class Building {
  public:
-  Building(const PhaseTable& table, const DependencyGraph& graph, const std::vector<std::string>& patterns)
-      : table_(table), graph_(graph), patterns_(patterns), points_(graph.tracks.size()) {}
+  Building(const RunIndex& index, const DependencyGraph& graph, const std::vector<std::string>& patterns)
+      : index_(index), graph_(graph), patterns_(patterns), points_(graph.tracks.size()) {}
 
   ReplayProgram run() {
-    out_.ranks = table_.trace().ranks.size();
-    for (const Rank& rank : table_.trace().ranks) out_.rank_numbers.push_back(rank.rank);
+    out_.ranks = index_.trace().ranks.size();
+    for (const Rank& rank : index_.trace().ranks) out_.rank_numbers.push_back(rank.rank);
     add_iterations();
     if (out_.iterations.empty()) return std::move(out_);
     add_collectives();
@@ -48,25 +48,22 @@ class Building {
 
  private:
   void add_iterations() {
-    const Trace& trace = table_.trace();
-    std::vector<std::vector<Iteration>> all(trace.ranks.size());
-    parallel_for(all.size(), [&](std::size_t r) { all[r] = iterations_of(table_, trace.ranks[r]); });
     std::map<std::int64_t, std::size_t> finished;
-    for (const auto& of_rank : all) {
-      for (const Iteration& iteration : of_rank) finished[iteration.number] += iteration.finished;
+    for (std::size_t r = 0; r < out_.ranks; ++r) {
+      for (const Iteration& iteration : index_.iterations(r)) finished[iteration.number] += iteration.finished;
     }
     std::map<std::int64_t, std::uint32_t> index;
     for (const auto& [number, ranks] : finished) {
-      if (ranks < all.size()) continue;
+      if (ranks < out_.ranks) continue;
       index[number] = static_cast<std::uint32_t>(out_.iterations.size());
       out_.iterations.push_back({number, 0, 0});
     }
-    starts_.resize(all.size());
-    ends_.resize(all.size());
-    for (std::size_t r = 0; r < all.size(); ++r) {
+    starts_.resize(out_.ranks);
+    ends_.resize(out_.ranks);
+    for (std::size_t r = 0; r < out_.ranks; ++r) {
       const GraphTrack main = graph_.main[r];
       if (main == no_track) continue;
-      for (const Iteration& iteration : all[r]) {
+      for (const Iteration& iteration : index_.iterations(r)) {
         const auto found = index.find(iteration.number);
         if (found == index.end() || !iteration.finished) continue;
         const std::int64_t start = iteration.start_ns, end = start + iteration.duration_ns;
@@ -75,7 +72,7 @@ class Building {
         starts_[r].emplace_back(start, static_cast<std::int32_t>(found->second));
         ends_[r].push_back(end);
         out_.iterations[found->second].recorded_ns +=
-            static_cast<double>(iteration.duration_ns) / static_cast<double>(all.size());
+            static_cast<double>(iteration.duration_ns) / static_cast<double>(out_.ranks);
       }
       std::ranges::sort(starts_[r]);
       std::ranges::sort(ends_[r]);
@@ -126,10 +123,11 @@ class Building {
                               of.operation.find("llReduce") != std::string::npos;
       to.gradient = allreduces && to.iteration >= 0 && of.bytes >= least_gradient &&
                     static_cast<double>(of.bytes) >= gradient_share * bytes[to.iteration];
+      std::vector<double> shape;
       for (const CollectiveArrival& member : of.arrivals) {
         const bool early = member.until_ns < of.last_arrival_ns;
-        to.shape.push_back(static_cast<double>(std::max<std::int64_t>(member.until_ns - of.last_arrival_ns, 0)) /
-                           std::max(to.recorded_ns, 1.0));
+        shape.push_back(static_cast<double>(std::max<std::int64_t>(member.until_ns - of.last_arrival_ns, 0)) /
+                        std::max(to.recorded_ns, 1.0));
         const std::int64_t arrival = outside_of_waits(member.track, member.arrival_ns, c);
         add_point(member.track, arrival, arrival, arrives, {.what = ReplayItem::arrive, .index = c});
         ++to.arrivals;
@@ -145,6 +143,7 @@ class Building {
           blocked[member.track].push_back({member.blocked_from_ns, member.until_ns, of.last_arrival_ns, c});
         }
       }
+      to.shape = std::make_shared<const std::vector<double>>(std::move(shape));
     }
     for (std::vector<BlockedTime>& of_track : blocked) {
       for (const BlockedTime& interval : outermost(std::move(of_track))) {
@@ -217,7 +216,7 @@ class Building {
 
   // The ends of the main threads' ranges of category "layer" with a payload, which is the size of the layer's gradient.
   void add_gradients() {
-    const Trace& trace = table_.trace();
+    const Trace& trace = index_.trace();
     const NameId layer = trace.names.find("layer"), payload = trace.names.find("payload");
     if (layer == 0 || payload == 0) return;
     parallel_for(graph_.main.size(), [&](std::size_t r) {
@@ -243,7 +242,7 @@ class Building {
   std::vector<Matched> matched_of(GraphTrack track) const {
     std::vector<Matched> matched;
     if (patterns_.empty()) return matched;
-    const Trace& trace = table_.trace();
+    const Trace& trace = index_.trace();
     std::vector<std::uint8_t> group;
     for (const Kind& kind : trace.kinds) {
       const std::string& name = trace.names[kind.name];
@@ -281,13 +280,15 @@ class Building {
     ReplayTrack& track = out_.tracks[t];
     track.rank = graph_.tracks[t].rank;
     track.main = graph_.tracks[t].main;
-    track.stream = table_.trace().ranks[track.rank].tracks[graph_.tracks[t].track].kind == TrackKind::stream;
+    track.stream = index_.trace().ranks[track.rank].tracks[graph_.tracks[t].track].kind == TrackKind::stream;
     if (points.empty()) return;
     std::vector<PhaseInterval> phases;
-    each_phase_of(table_, graph_.tracks[t], points.back().begin_ns,
+    each_phase_of(index_, graph_.tracks[t], points.back().begin_ns,
                   [&](const PhaseInterval& interval) { phases.push_back(interval); });
     const std::vector<Matched> matched = matched_of(t);
-    std::size_t phase = 0, match = 0;
+    std::vector<ReplayItem>& items = track.items.own();
+    const auto& starts = starts_[track.rank];
+    std::size_t phase = 0, match = 0, begun = 0;  // `begun`: iterations of the rank that begin by `now`
     std::int64_t now = points.front().begin_ns;
     std::int32_t launched_in = -1;  // the iteration of the launch of a stream's work
     const auto iteration_of = [&](std::int64_t time_ns) {
@@ -297,8 +298,9 @@ class Building {
       while (now < until) {
         while (phase < phases.size() && phases[phase].end_ns <= now) ++phase;
         while (match < matched.size() && matched[match].end_ns <= now) ++match;
+        while (begun < starts.size() && starts[begun].first <= now) ++begun;
         std::int64_t end = until;
-        ReplayItem item{.iteration = iteration_of(now)};
+        ReplayItem item{.iteration = launched_in >= 0 ? launched_in : begun > 0 ? starts[begun - 1].second : -1};
         if (phase < phases.size()) {
           const bool inside = phases[phase].start_ns <= now;
           if (inside) item.phase = phases[phase].phase;
@@ -311,7 +313,7 @@ class Building {
         }
         item.ns = static_cast<double>(end - now);
         now = end;
-        add_to_stretch(track.items, item);
+        add_to_stretch(items, item);
       }
     };
     for (const Point& point : points) {
@@ -319,12 +321,12 @@ class Building {
       ReplayItem item = point.item;
       if (item.iteration >= 0) launched_in = item.iteration;
       item.iteration = iteration_of(point.begin_ns);
-      track.items.push_back(item);
+      items.push_back(item);
       now = std::max(now, point.end_ns);
     }
   }
 
-  const PhaseTable& table_;
+  const RunIndex& index_;
   const DependencyGraph& graph_;
   const std::vector<std::string>& patterns_;
   std::vector<std::vector<Point>> points_;                                  // of each track
@@ -335,9 +337,9 @@ class Building {
 
 }  // namespace replay_building
 
-ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
+ReplayProgram replay_program(const RunIndex& index, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns) {
-  return replay_building::Building(table, graph, patterns).run();
+  return replay_building::Building(index, graph, patterns).run();
 }
 
 }  // namespace paceline::analysis

@@ -4,13 +4,11 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "analysis/graph/dependencies.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/phases.h"
 
 namespace paceline::analysis {
 
@@ -34,10 +32,25 @@ struct ReplayItem {
   double ns = 0;
 };
 
+// A value that copies share until one of them changes it: a prediction changes few tracks of a large program.
+template <class Value>
+class Shared {
+ public:
+  const Value& operator*() const { return *value_; }
+  // For a change.
+  Value& own() {
+    if (value_.use_count() > 1) value_ = std::make_shared<Value>(*value_);
+    return *value_;
+  }
+
+ private:
+  std::shared_ptr<Value> value_ = std::make_shared<Value>();
+};
+
 struct ReplayTrack {
   std::uint32_t rank = 0;  // index into Trace::ranks
   bool main = false, stream = false;
-  std::vector<ReplayItem> items;
+  Shared<std::vector<ReplayItem>> items;
 };
 
 // From a cause on one track to a wait on another.
@@ -64,8 +77,8 @@ struct ReplayCollective {
   std::int32_t iteration = -1;
   bool gradient = false;   // carries a part of the gradients
   double recorded_ns = 0;  // from the last arrival to the last end; for fitting only
-  // When each member went on, as a part of recorded_ns: one goes on before the other. Empty: all go on together.
-  std::vector<double> shape = {};
+  // When each member went on, as a part of recorded_ns: one goes on before the other. Null: all go on together.
+  std::shared_ptr<const std::vector<double>> shape = {};
   double bytes_factor = 1;  // the bytes that it moves ÷ `bytes`, after a change
   double extra_ns = 0;      // added to the last arrival
   double quantile = 0.5;    // of the observed times of its size, which it takes in a replay without `drawn`
@@ -107,7 +120,7 @@ void draw_transfers(ReplayProgram& program, std::size_t draw);
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
 // first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the
 // slices.
-ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
+ReplayProgram replay_program(const RunIndex& index, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns = {});
 
 }  // namespace paceline::analysis

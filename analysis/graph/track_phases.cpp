@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "analysis/graph/innermost.h"
-#include "analysis/metrics/phase_walk.h"
 
 namespace paceline::analysis {
 namespace track_phase_parts {
@@ -27,13 +26,13 @@ std::optional<Phase> phase_at_launch(const TrackDependencies& stream, const std:
 
 }  // namespace track_phase_parts
 
-void each_phase_of(const PhaseTable& table, const TrackDependencies& track, std::int64_t until_ns,
+void each_phase_of(const RunIndex& index, const TrackDependencies& track, std::int64_t until_ns,
                    const std::function<void(const PhaseInterval&)>& visit) {
-  const Rank& rank = table.trace().ranks[track.rank];
-  if (track.main) return each_phase_interval(table, rank, visit);
+  const Rank& rank = index.trace().ranks[track.rank];
+  if (track.main) return index.each_phase_interval(track.rank, visit);
   std::vector<PhaseInterval> main;
   if (rank.tracks[track.track].kind == TrackKind::stream) {
-    each_phase_interval(table, rank, [&](const PhaseInterval& part) { main.push_back(part); });
+    index.each_phase_interval(track.rank, [&](const PhaseInterval& part) { main.push_back(part); });
   }
   const Slices& slices = rank.tracks[track.track].slices;
   std::vector<std::optional<Phase>> by_depth;
@@ -42,7 +41,7 @@ void each_phase_of(const PhaseTable& table, const TrackDependencies& track, std:
     for (; seen <= slice; ++seen) {
       const std::uint16_t depth = slices.depth[seen];
       by_depth.resize(depth + 1U);
-      by_depth[depth] = table.phase(slices.kind[seen]);
+      by_depth[depth] = index.phases().phase(slices.kind[seen]);
       if (!by_depth[depth] && depth > 0) by_depth[depth] = by_depth[depth - 1U];
       if (!by_depth[depth] && !main.empty()) {
         by_depth[depth] = track_phase_parts::phase_at_launch(track, main, slices.start_ns[seen]);

@@ -13,7 +13,7 @@ namespace paceline::analysis {
 // thread has none. A slice without a phase of its own takes that of the slice around it. Work on a stream takes the
 // main thread's phase at its launch. Cost: linear in the slices of the track that begin before until_ns; of a stream,
 // also in those of the main thread.
-void each_phase_of(const PhaseTable& table, const TrackDependencies& track, std::int64_t until_ns,
+void each_phase_of(const RunIndex& index, const TrackDependencies& track, std::int64_t until_ns,
                    const std::function<void(const PhaseInterval&)>& visit);
 
 }  // namespace paceline::analysis

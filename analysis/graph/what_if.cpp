@@ -72,12 +72,12 @@ std::optional<Interval> factor_interval(const std::vector<double>& measured, con
 }
 
 // When the iteration began on each rank; the rank's start where it has no such iteration.
-std::vector<std::int64_t> steady_starts(const PhaseTable& table, const ReplayProgram& program, std::size_t first) {
+std::vector<std::int64_t> steady_starts(const RunIndex& index, const ReplayProgram& program, std::size_t first) {
   std::vector<std::int64_t> starts;
-  for (const Rank& rank : table.trace().ranks) {
-    const auto all = iterations_of(table, rank);
+  for (std::size_t r = 0; r < index.trace().ranks.size(); ++r) {
+    const auto& all = index.iterations(r);
     const auto found = std::ranges::find(all, program.iterations[first].number, &Iteration::number);
-    starts.push_back(found == all.end() ? rank.start_ns : found->start_ns);
+    starts.push_back(found == all.end() ? index.trace().ranks[r].start_ns : found->start_ns);
   }
   return starts;
 }
@@ -122,14 +122,14 @@ bool Changes::any() const {
          free_communication || batch != 1 || ranks || balanced || !relieved.empty() || loader != 1 || !faster.empty();
 }
 
-Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
+Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const TrainingSetup& setup,
                      const std::vector<FasterWork>& faster)
     : setup_(setup), faster_(faster) {
   std::vector<std::string> patterns;
   for (const FasterWork& of : faster) patterns.push_back(of.name);
-  program_ = replay_program(table, graph, patterns);
-  for (std::size_t r = 0; r < table.trace().ranks.size(); ++r) {
-    const std::string& host = table.trace().ranks[r].host;
+  program_ = replay_program(index, graph, patterns);
+  for (std::size_t r = 0; r < index.trace().ranks.size(); ++r) {
+    const std::string& host = index.trace().ranks[r].host;
     auto of = std::ranges::find(hosts_, host, &HostRanks::host);
     if (of == hosts_.end()) of = hosts_.insert(of, {host, {}});
     of->ranks.push_back(r);
@@ -143,7 +143,7 @@ Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, cons
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
   measured_s_ = prediction_parts::median_of(std::move(measured));
   sharing_ =
-      core_sharing(table.trace(), setup.cpus, prediction_parts::steady_starts(table, program_, steady().front()));
+      core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
 }
 
 std::vector<std::size_t> Predictor::steady() const {

@@ -62,7 +62,7 @@ struct HostRanks {
 class Predictor {
  public:
   // `faster` lists the names that predictions may use.
-  Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
+  Predictor(const RunIndex& index, const DependencyGraph& graph, const TrainingSetup& setup,
             const std::vector<FasterWork>& faster = {});
 
   bool usable() const { return program_.iterations.size() > 0 && base_.complete; }

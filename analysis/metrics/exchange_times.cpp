@@ -96,18 +96,16 @@ std::vector<ExchangeTime> exchange_times(const PhaseTable& table, const Rank& ra
     if (found.kernels.empty()) {
       time.calls = found.ranges.size();
       time.median_ns = median(std::move(found.durations));
-      time.total_ns = analysis::total_ns(merged(std::move(found.ranges)));
-      if (!found.hideable.empty()) {
-        time.hidden_ns = analysis::total_ns(common(merged(std::move(found.hideable)), merged(compute)));
+      time.overlap.communication_ns = total_ns(merged(std::move(found.ranges)));
+      if (!found.hideable.empty()) {  // the main thread cannot compute beside its own exchange
+        time.overlap.hidden_ns = overlap_between(merged(std::move(found.hideable)), merged(compute)).hidden_ns;
       }
     } else {
       std::vector<std::int64_t> durations;
       for (const TimeInterval& one : found.kernels) durations.push_back(one.end_ns - one.start_ns);
       time.calls = durations.size();
       time.median_ns = median(std::move(durations));
-      const Intervals kernels = merged(std::move(found.kernels));
-      time.total_ns = analysis::total_ns(kernels);
-      time.hidden_ns = analysis::total_ns(common(kernels, gpu.compute));
+      time.overlap = overlap_between(merged(std::move(found.kernels)), gpu.compute);
     }
     times.push_back(std::move(time));
   }

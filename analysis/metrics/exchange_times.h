@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/metrics/gpu.h"
-#include "analysis/metrics/intervals.h"
+#include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phase_rules.h"
 #include "analysis/trace/trace.h"
 
@@ -18,8 +18,7 @@ struct ExchangeTime {
   std::string name;  // "reduce-scatter", "all-gather", "mean of P", "mean of Q", "compress", "decompress"
   std::uint64_t calls = 0;
   double bytes = 0;            // the payloads of the trainer's ranges; 0 where they are not known
-  std::int64_t total_ns = 0;   // union over the rank's threads, or over its streams
-  std::int64_t hidden_ns = 0;  // the part of it under compute of other streams or of the main thread
+  Overlap overlap = {};        // of the union over the rank's threads, or over its streams
   std::int64_t median_ns = 0;  // of a call
 };
 

@@ -21,6 +21,8 @@ struct GpuActivity {
   Intervals compute, communication, all;  // merged
 
   bool empty() const { return all.empty(); }
+  // Communication that no computation hides.
+  Intervals exposed() const { return without(communication, compute); }
 };
 
 // Cost: n log n in the slices of the rank's streams.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "analysis/metrics/phase_rules.h"
@@ -67,6 +68,45 @@ void IterationPhases::add_to(const PhaseInterval& interval) {
   for (std::size_t i = next_; i < iterations_.size() && iterations_[i].start_ns < interval.end_ns; ++i) {
     iterations_[i].phase_ns[static_cast<std::size_t>(interval.phase)] +=
         std::min(interval.end_ns, end_of(iterations_[i])) - std::max(interval.start_ns, iterations_[i].start_ns);
+  }
+}
+
+std::vector<RunIteration> joined_iterations(std::span<const RankIterations> ranks) {
+  struct Sum {
+    RunIteration iteration;
+    std::size_t finished = 0;
+  };
+  std::map<std::int64_t, Sum> sums;  // by number
+  std::size_t expected = 0;
+  bool located = true;
+  for (const RankIterations& rank : ranks) {
+    expected += !rank.of.empty() || rank.lost;
+    located = located && rank.located;
+    auto next = sums.begin();  // usually the place of the next iteration
+    for (const Iteration& one : rank.of) {
+      const std::int64_t end = one.start_ns + one.duration_ns;
+      if (next == sums.end() || next->first != one.number) {
+        next = sums.try_emplace(next, one.number, Sum{{one.number, one.start_ns, end}});
+      }
+      RunIteration& joined = next->second.iteration;
+      joined.start_ns = std::min(joined.start_ns, one.start_ns);
+      joined.end_ns = std::max(joined.end_ns, end);
+      if (one.finished) joined.mean_ns += static_cast<double>(one.duration_ns), ++next->second.finished;
+      ++next;
+    }
+  }
+  std::vector<RunIteration> joined;
+  for (auto& [number, sum] : sums) {
+    if (sum.finished > 0) sum.iteration.mean_ns /= static_cast<double>(sum.finished);
+    sum.iteration.finished = located && sum.finished >= expected;
+    joined.push_back(sum.iteration);
+  }
+  return joined;
+}
+
+void leave_out_miscounted(std::vector<Iteration>& iterations, std::int64_t first_loss_ns) {
+  for (Iteration& iteration : iterations) {
+    if (iteration.counted && iteration.start_ns >= first_loss_ns) iteration.finished = false;
   }
 }
 

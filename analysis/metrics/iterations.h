@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,29 @@ class IterationPhases {
   std::vector<Iteration>& iterations_;
   std::size_t next_ = 0;  // the first that may end after the next interval's start
 };
+
+// The iterations of a rank as parts of its run.
+struct RankIterations {
+  std::span<const Iteration> of;
+  bool lost = false;    // events of the main thread, so that it may lack iterations
+  bool located = true;  // false: it is not known when, so that any iteration may be wrong
+};
+
+// An iteration of a run, from the first rank's begin to the last rank's end.
+struct RunIteration {
+  std::int64_t number = 0, start_ns = 0, end_ns = 0;
+  double mean_ns = 0;     // of its duration, over the ranks that finished it
+  bool finished = false;  // by all ranks, and nothing of any rank's iterations was lost at an unknown time
+
+  std::int64_t duration_ns() const { return static_cast<std::int64_t>(mean_ns + 0.5); }
+};
+
+// By number. Cost: linear where every rank has the same numbers in order, else n log n.
+std::vector<RunIteration> joined_iterations(std::span<const RankIterations> ranks);
+
+// Iterations whose number was counted are not finished from the first loss on: the number may be wrong, so they cannot
+// be compared with those of other ranks.
+void leave_out_miscounted(std::vector<Iteration>& iterations, std::int64_t first_loss_ns);
 
 struct IterationSummary {
   std::size_t count = 0;                   // finished ones

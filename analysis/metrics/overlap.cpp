@@ -8,9 +8,7 @@ namespace paceline::analysis {
 
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute,
                                   const GpuActivity& gpu) {
-  if (!gpu.communication.empty()) {
-    return Overlap{total_ns(gpu.communication), total_ns(common(gpu.communication, gpu.compute))};
-  }
+  if (!gpu.communication.empty()) return overlap_between(gpu.communication, gpu.compute);
   Intervals communication;
   for (const Track& track : rank.tracks) {
     if (track.main) continue;
@@ -21,8 +19,7 @@ std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Int
     }
   }
   if (communication.empty()) return std::nullopt;
-  communication = merged(std::move(communication));
-  return Overlap{total_ns(communication), total_ns(common(communication, merged(std::move(compute))))};
+  return overlap_between(merged(std::move(communication)), merged(std::move(compute)));
 }
 
 }  // namespace paceline::analysis

@@ -18,7 +18,13 @@ namespace paceline::analysis {
 struct Overlap {
   std::int64_t communication_ns = 0;  // union over tracks
   std::int64_t hidden_ns = 0;         // the part of it under compute
+  std::int64_t exposed_ns() const { return communication_ns - hidden_ns; }
 };
+
+// Of merged intervals. Linear.
+inline Overlap overlap_between(const Intervals& communication, const Intervals& compute) {
+  return {total_ns(communication), total_ns(common(communication, compute))};
+}
 
 // Nothing if no communication runs beside the main thread. `compute`: the main thread's forward, backward and
 // optimizer, in order. Cost: n log n in the communication slices.

@@ -15,7 +15,8 @@ constexpr std::uint8_t not_recorded = phase_count;
 using phase_timeline_parts::intervals_apart;
 using phase_timeline_parts::not_recorded;
 
-PhaseTimeline::PhaseTimeline(const PhaseTable& table, const Rank& rank, double kept_per_slice) : walk_(table, rank) {
+PhaseTimeline::PhaseTimeline(const PhaseTable& table, const Rank& rank, const Intervals& exposed, double kept_per_slice)
+    : walk_(table, rank, exposed) {
   const Slices& slices = walk_.slices();
   constexpr double always_room_for = 1000;  // slices: keeping costs nothing in a short run
   const auto most_kept = static_cast<std::size_t>(kept_per_slice * std::max(double(slices.size()), always_room_for));

@@ -15,11 +15,12 @@ class PhaseTimeline {
   using Totals = std::array<std::int64_t, phase_count>;
   static constexpr double usually_kept = 1.0 / 8;
 
-  // Both must outlive the timeline. The intervals of phases are kept where there are few beside the slices, as in a
-  // training run with a range for each layer: at most `kept_per_slice` for each slice. Elsewhere they are found again
-  // by a walk from the checkpoint before them. Cost: linear in the main thread's slices; about 2 bytes of memory for
-  // each.
-  PhaseTimeline(const PhaseTable& table, const Rank& rank, double kept_per_slice = usually_kept);
+  // `exposed` is as in PhaseWalk. All must outlive the timeline. The intervals of phases are kept where there are few
+  // beside the slices, as in a training run with a range for each layer: at most `kept_per_slice` for each slice.
+  // Elsewhere they are found again by a walk from the checkpoint before them. Cost: linear in the main thread's slices;
+  // about 2 bytes of memory for each.
+  PhaseTimeline(const PhaseTable& table, const Rank& rank, const Intervals& exposed,
+                double kept_per_slice = usually_kept);
 
   // Nanoseconds of each phase before time_ns, time that was not recorded left out. O(log n), and where no intervals are
   // kept O(log n + 128).

@@ -1,7 +1,5 @@
 #include "analysis/metrics/phase_walk.h"
 
-#include "analysis/metrics/gpu.h"
-
 namespace paceline::analysis {
 namespace phase_walk_parts {
 
@@ -36,14 +34,12 @@ const Slices& main_slices(const Rank& rank) {
 
 }  // namespace phase_walk_parts
 
-PhaseWalk::PhaseWalk(const PhaseTable& table, const Rank& rank)
+PhaseWalk::PhaseWalk(const PhaseTable& table, const Rank& rank, const Intervals& exposed)
     : table_(table),
       rank_(rank),
       slices_(&phase_walk_parts::main_slices(rank)),
-      startup_end_(phase_walk_parts::end_of_startup(table, rank, *slices_)) {
-  const GpuActivity gpu = gpu_activity(table, rank);
-  exposed_ = without(gpu.communication, gpu.compute);
-}
+      startup_end_(phase_walk_parts::end_of_startup(table, rank, *slices_)),
+      exposed_(exposed) {}
 
 PhaseWalk::Position::Open PhaseWalk::opened_inside(const Position& at, Position::Open inner) const {
   NestedPhase outer;

@@ -21,8 +21,9 @@ namespace paceline::analysis {
 
 class PhaseWalk {
  public:
-  // Both must outlive the walk. Cost: linear in the main thread's slices; n log n in the slices of the rank's streams.
-  PhaseWalk(const PhaseTable& table, const Rank& rank);
+  // `exposed`: GpuActivity::exposed() of the rank. All must outlive the walk. Cost: linear in the main thread's slices
+  // before the first iteration.
+  PhaseWalk(const PhaseTable& table, const Rank& rank, const Intervals& exposed);
 
   // Where a walk is: everything before time_ns has been visited.
   struct Position {
@@ -149,14 +150,14 @@ class PhaseWalk {
   const Rank& rank_;
   const Slices* slices_;  // the main thread's
   std::int64_t startup_end_ = 0;
-  Intervals exposed_;  // communication on the rank's streams while they compute nothing
+  const Intervals& exposed_;
 };
 
 // Calls visit(const PhaseInterval&) for each interval of the rank's time, in order. Neighbours that touch have
 // different phases. Cost: linear in the slices of the main thread.
 template <class Visit>
-void each_phase_interval(const PhaseTable& table, const Rank& rank, Visit&& visit) {
-  const PhaseWalk walk(table, rank);
+void each_phase_interval(const PhaseTable& table, const Rank& rank, const Intervals& exposed, Visit&& visit) {
+  const PhaseWalk walk(table, rank, exposed);
   PhaseWalk::Position at = walk.start();
   PhaseInterval last;
   walk.advance(at, walk.end_ns(), [&](const PhaseInterval& interval) {

@@ -16,11 +16,11 @@ struct CallOf {
   const MemberCall* member;
 };
 
-CallOf call_of(const CollectiveData& all, std::size_t row) {
-  const CollectiveEntry& entry = all.entries[row];
-  const CollectiveCall& call = all.calls[entry.rank].calls[entry.call];
+CallOf call_of(RunData& data, std::size_t row) {
+  const CollectiveEntry& entry = data.collectives().entries[row];
+  const CollectiveCall& call = data.index().calls()[entry.rank].calls[entry.call];
   if (entry.collective == CollectiveEntry::unmatched) return {call, nullptr, nullptr};
-  const Collective& collective = all.matched.matched[entry.collective];
+  const Collective& collective = data.index().collectives().matched[entry.collective];
   const auto member = std::ranges::lower_bound(collective.calls, entry.rank, {}, &MemberCall::rank);
   return {call, &collective, &*member};
 }
@@ -43,9 +43,7 @@ std::unique_ptr<QueryTable> collectives_table(RunData& data) {
   const auto entry = [&data](auto read) {
     return [&data, read](std::size_t row) { return read(data.collectives().entries[row]); };
   };
-  const auto call = [&data](auto read) {
-    return [&data, read](std::size_t row) { return read(call_of(data.collectives(), row)); };
-  };
+  const auto call = [&data](auto read) { return [&data, read](std::size_t row) { return read(call_of(data, row)); }; };
   const auto timed = [call](auto read) {
     return call(
         [read](const CallOf& of) { return of.collective != nullptr && of.collective->timed ? read(of) : QueryCell(); });
@@ -55,7 +53,7 @@ std::unique_ptr<QueryTable> collectives_table(RunData& data) {
       {{"slice", "INTEGER", "", "the call (slices.id)"},
        [&data](std::size_t row) {
          const CollectiveEntry& of = data.collectives().entries[row];
-         const CollectiveCall& made = data.collectives().calls[of.rank].calls[of.call];
+         const CollectiveCall& made = data.index().calls()[of.rank].calls[of.call];
          return whole(slice_id(data.first_track(of.rank) + made.track, made.slice));
        },
        Lookup::index},
@@ -72,13 +70,13 @@ std::unique_ptr<QueryTable> collectives_table(RunData& data) {
       {{"operation", "TEXT", "", "'MPI_Allreduce', 'ncclAllReduce', …"},
        [&data](std::size_t row) {
          const CollectiveEntry& of = data.collectives().entries[row];
-         const CollectiveCalls& calls = data.collectives().calls[of.rank];
+         const CollectiveCalls& calls = data.index().calls()[of.rank];
          return QueryCell(std::string_view(calls.operations[calls.calls[of.call].operation]));
        }},
       {{"communicator", "TEXT", "", "name of the communicator; NULL where it is not known"},
        [&data](std::size_t row) {
          const auto& names = data.collectives().communicators;
-         const auto known = names.find(call_of(data.collectives(), row).call.communicator);
+         const auto known = names.find(call_of(data, row).call.communicator);
          return known == names.end() ? QueryCell() : QueryCell(std::string_view(known->second));
        }},
       {{"members", "INTEGER", "", "ranks of the communicator; NULL where it is not known"}, call([](const CallOf& of) {

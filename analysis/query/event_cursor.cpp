@@ -120,7 +120,7 @@ void EventCursor::add_track(TrackNumber track, bool by_kind) {
     stretches_.push_back({track, nullptr, begin, end});
     return;
   }
-  for (const TrackIndex::OfKind& of : data_.index(track, marks_).by_kind()) {
+  for (const TrackIndex::OfKind& of : data_.track_index(track, marks_).by_kind()) {
     if (!wanted_.empty() && wanted_[of.kind] == 0) continue;
     const auto from = std::ranges::lower_bound(of.slices, begin);
     const auto to = std::lower_bound(from, of.slices.end(), end);
@@ -198,7 +198,7 @@ std::size_t EventCursor::find(const Stretch& stretch, std::size_t from) {
       const KindId* kinds = slices_->kind.data();
       while (from < stop && wanted_[kinds[from]] == 0) ++from;
     } else if (end_.has_low()) {
-      TrackIndex& index = data_.index(stretch.track, marks_);
+      TrackIndex& index = data_.track_index(stretch.track, marks_);
       while (from < stop && !accepted(from)) from = index.next_ending(from + 1, end_.low);
     } else {
       while (from < stop && !accepted(from)) ++from;

@@ -51,7 +51,7 @@ void phase(sqlite3_context* context, int, sqlite3_value** values) {
       kind >= static_cast<sqlite3_int64>(data.trace().kinds.size())) {
     return;
   }
-  if (const auto found = data.phase_rules().phase(static_cast<KindId>(kind))) give_text(context, phase_name(*found));
+  if (const auto found = data.index().phases().phase(static_cast<KindId>(kind))) give_text(context, phase_name(*found));
 }
 
 void duration_text(sqlite3_context* context, int, sqlite3_value** values) {

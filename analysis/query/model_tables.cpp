@@ -110,7 +110,7 @@ std::unique_ptr<QueryTable> kinds_table(RunData& data) {
       {{"category", "TEXT", "", "'collective', 'kernel', …, an NVTX category, or ''"}, word(&Kind::category)},
       {{"phase", "TEXT", "", "phase that the rules give it, or NULL where it takes that of the slice around it"},
        [&data](std::size_t row) {
-         const auto phase = data.phase_rules().phase(static_cast<KindId>(row));
+         const auto phase = data.index().phases().phase(static_cast<KindId>(row));
          return phase ? QueryCell(phase_name(*phase)) : QueryCell();
        }},
       {{"count", "INTEGER", "", "number of its slices in the run"},
@@ -134,7 +134,7 @@ std::unique_ptr<QueryTable> phases_table(RunData& data) {
       {{"phase", "TEXT", "", "'forward', 'backward', 'communication', …: docs/metrics.md defines them"},
        [](std::size_t row) { return QueryCell(phase_name(static_cast<Phase>(row % phase_count))); }},
       {{"duration_ns", "INTEGER", "ns", "time of the rank in this phase; the phases add up to ranks.recorded_ns"},
-       [&data](std::size_t row) { return integer(data.phases().totals_ns[row / phase_count][row % phase_count]); }},
+       [&data](std::size_t row) { return integer(data.times(row / phase_count).phase_ns[row % phase_count]); }},
   };
   return std::make_unique<RowTable>(
       "phases", "each rank's time in each phase", std::move(columns), [&ranks] { return ranks.size() * phase_count; },
@@ -145,13 +145,13 @@ std::unique_ptr<QueryTable> iterations_table(RunData& data) {
   using namespace model_tables;
   const auto& ranks = data.trace().ranks;
   const auto of = [&data](auto read) {
-    return [&data, read](std::size_t row) { return read(data.phases().iterations[row].second); };
+    return [&data, read](std::size_t row) { return read(*data.iterations()[row].of); };
   };
   // Not known before the iterations were searched.
   const double count = 1000.0 * static_cast<double>(ranks.size());
   std::vector<RowColumn> columns = {
       {{"rank", "INTEGER", "", "rank of the process"},
-       [&data, &ranks](std::size_t row) { return integer(ranks[data.phases().iterations[row].first].rank); },
+       [&data, &ranks](std::size_t row) { return integer(ranks[data.iterations()[row].rank].rank); },
        Lookup::ascending,
        1e-3},
       {{"number", "INTEGER", "", "number of the iteration, equal on all ranks"},
@@ -183,8 +183,8 @@ std::unique_ptr<QueryTable> iterations_table(RunData& data) {
                        of([phase](const Iteration& iteration) { return integer(iteration.phase_ns[phase]); })});
   }
   return std::make_unique<RowTable>(
-      "iterations", "the training steps of each rank", std::move(columns),
-      [&data] { return data.phases().iterations.size(); }, count);
+      "iterations", "the training steps of each rank", std::move(columns), [&data] { return data.iterations().size(); },
+      count);
 }
 
 }  // namespace paceline::analysis

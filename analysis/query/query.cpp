@@ -99,7 +99,8 @@ bool only_blanks(std::string_view text) {
 }  // namespace query_running
 
 struct QueryRunner::State {
-  explicit State(const Trace& trace) : data(trace), tables(query_running::make_tables(data)) {
+  State(const RunIndex& index, std::unique_ptr<const RunIndex> owned)
+      : own_index(std::move(owned)), data(index), tables(query_running::make_tables(data)) {
     if (sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, nullptr) != SQLITE_OK) {
       throw Error(fmt::format("SQLite could not start: {}", sqlite3_errmsg(database)));
     }
@@ -187,12 +188,17 @@ struct QueryRunner::State {
     throw Error(fmt::format("{}: {}; {}", where, message, remedy(message)));
   }
 
+  std::unique_ptr<const RunIndex> own_index;
   RunData data;
   std::vector<std::unique_ptr<QueryTable>> tables;
   sqlite3* database = nullptr;
 };
 
-QueryRunner::QueryRunner(const Trace& trace) : state_(std::make_unique<State>(trace)) {}
+QueryRunner::QueryRunner(const RunIndex& index) : state_(std::make_unique<State>(index, nullptr)) {}
+QueryRunner::QueryRunner(const Trace& trace) {
+  auto index = std::make_unique<const RunIndex>(trace);
+  state_ = std::make_unique<State>(*index, std::move(index));
+}
 QueryRunner::~QueryRunner() = default;
 
 void QueryRunner::interrupt() {
@@ -261,7 +267,8 @@ void QueryRunner::run(std::string_view sql, QuerySink& sink) {
 
 std::string query_schema_text() {
   const Trace none;
-  RunData data(none);
+  const RunIndex index(none);
+  RunData data(index);
   std::string text = "Times are nanoseconds since the run's zero.\n";
   for (const auto& table : query_running::make_tables(data)) {
     text += fmt::format("\n{}: {}\n", table->name(), table->meaning());

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/trace/trace.h"
+#include "analysis/run/run_index.h"
 
 namespace paceline::analysis {
 
@@ -33,7 +33,8 @@ class QuerySink {
 
 class QueryRunner {
  public:
-  // The trace must outlive this. Throws Error.
+  // The index, or the trace where there is none, must outlive this. Throws Error.
+  explicit QueryRunner(const RunIndex& index);
   explicit QueryRunner(const Trace& trace);
   ~QueryRunner();
 

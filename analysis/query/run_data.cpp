@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
-#include "analysis/metrics/phase_walk.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
 
-RunData::RunData(const Trace& trace) : trace_(trace) {
-  for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) {
+RunData::RunData(const RunIndex& index) : index_(index), trace_(index.trace()) {
+  for (std::uint32_t r = 0; r < trace_.ranks.size(); ++r) {
     first_track_.push_back(static_cast<TrackNumber>(tracks_.size()));
-    const auto& tracks = trace.ranks[r].tracks;
+    const auto& tracks = trace_.ranks[r].tracks;
     for (std::uint32_t t = 0; t < tracks.size(); ++t) {
       tracks_.push_back({r, t, &tracks[t]});
       slice_indexes_.emplace_back(tracks[t].slices);
@@ -25,52 +24,34 @@ void RunData::check_interruption() const {
   if (interrupted.load(std::memory_order_relaxed)) throw Error("interrupted");
 }
 
-const PhaseTable& RunData::phase_rules() {
-  if (!phase_rules_) phase_rules_ = std::make_unique<PhaseTable>(trace_);
-  return *phase_rules_;
+const std::vector<IterationEntry>& RunData::iterations() {
+  if (!iterations_.empty()) return iterations_;
+  for (std::uint32_t r = 0; r < trace_.ranks.size(); ++r) {
+    for (const Iteration& iteration : times(r).iterations) iterations_.push_back({r, &iteration});
+  }
+  return iterations_;
 }
 
-const PhaseData& RunData::phases() {
-  if (phases_) return *phases_;
-  const PhaseTable& rules = phase_rules();
-  const std::size_t ranks = trace_.ranks.size();
-  std::vector<std::array<std::int64_t, phase_count>> totals(ranks);
-  std::vector<std::vector<Iteration>> iterations(ranks);
-  parallel_for(ranks, [&](std::size_t r) {
-    totals[r] = {};
-    if (main_track(trace_.ranks[r]) == nullptr) return;
-    iterations[r] = iterations_of(rules, trace_.ranks[r]);
-    IterationPhases sums(iterations[r]);
-    each_phase_interval(rules, trace_.ranks[r], [&](const PhaseInterval& interval) {
-      totals[r][static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
-      sums.add(interval);
-    });
-  });
-  auto made = std::make_unique<PhaseData>();
-  made->totals_ns = std::move(totals);
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    for (const Iteration& iteration : iterations[r]) made->iterations.emplace_back(r, iteration);
-  }
-  phases_ = std::move(made);
-  return *phases_;
+const RankTimes& RunData::times(std::size_t rank) {
+  index_.calls();
+  return index_.times(rank);
 }
 
 const CollectiveData& RunData::collectives() {
   if (collectives_) return *collectives_;
   auto made = std::make_unique<CollectiveData>();
-  made->calls.resize(trace_.ranks.size());
-  parallel_for(made->calls.size(), [&](std::size_t r) { made->calls[r] = collective_calls(trace_, trace_.ranks[r]); });
-  made->matched = match_collectives(made->calls);
+  const std::vector<CollectiveCalls>& calls = index_.calls();
+  const std::vector<Collective>& matched = index_.collectives().matched;
   std::vector<std::size_t> first;  // entry of each rank
-  for (std::uint32_t r = 0; r < made->calls.size(); ++r) {
+  for (std::uint32_t r = 0; r < calls.size(); ++r) {
     first.push_back(made->entries.size());
-    for (const auto& known : made->calls[r].communicators) made->communicators[known.communicator] = known.text;
-    for (std::uint32_t c = 0; c < made->calls[r].calls.size(); ++c) made->entries.push_back({.rank = r, .call = c});
+    for (const auto& known : calls[r].communicators) made->communicators[known.communicator] = known.text;
+    for (std::uint32_t c = 0; c < calls[r].calls.size(); ++c) made->entries.push_back({.rank = r, .call = c});
   }
   std::vector<const MemberCall*> members;
-  for (std::uint32_t c = 0; c < made->matched.matched.size(); ++c) {
+  for (std::uint32_t c = 0; c < matched.size(); ++c) {
     members.clear();
-    for (const MemberCall& call : made->matched.matched[c].calls) members.push_back(&call);
+    for (const MemberCall& call : matched[c].calls) members.push_back(&call);
     std::ranges::stable_sort(members, {}, &MemberCall::start_ns);
     for (std::uint32_t arrival = 0; arrival < members.size(); ++arrival) {
       CollectiveEntry& entry = made->entries[first[members[arrival]->rank] + members[arrival]->call];

@@ -11,11 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/collectives.h"
-#include "analysis/metrics/iterations.h"
 #include "analysis/metrics/messages.h"
-#include "analysis/metrics/phase_rules.h"
 #include "analysis/query/track_index.h"
+#include "analysis/run/run_index.h"
 #include "analysis/trace/slice_id.h"
 #include "analysis/trace/trace.h"
 
@@ -30,15 +28,14 @@ struct CollectiveEntry {
 };
 
 struct CollectiveData {
-  std::vector<CollectiveCalls> calls;  // by rank
-  Collectives matched;
   std::vector<CollectiveEntry> entries;                // by rank, then in the order of the rank's calls
   std::map<std::uint64_t, std::string> communicators;  // texts by identity
 };
 
-struct PhaseData {
-  std::vector<std::array<std::int64_t, phase_count>> totals_ns;  // by rank
-  std::vector<std::pair<std::uint32_t, Iteration>> iterations;   // with the index of the rank, rank after rank
+// An iteration of one rank, and the index of the rank.
+struct IterationEntry {
+  std::uint32_t rank = 0;
+  const Iteration* of = nullptr;
 };
 
 struct KindTotals {
@@ -47,9 +44,10 @@ struct KindTotals {
 
 class RunData {
  public:
-  // The trace must outlive this.
-  explicit RunData(const Trace& trace);
+  // The index and its trace must outlive this.
+  explicit RunData(const RunIndex& index);
 
+  const RunIndex& index() const { return index_; }
   const Trace& trace() const { return trace_; }
 
   struct TrackPlace {
@@ -59,10 +57,12 @@ class RunData {
   std::span<const TrackPlace> tracks() const { return tracks_; }  // by number
   TrackNumber first_track(std::uint32_t rank) const { return first_track_[rank]; }
   // Indexes of a track's slices or marks, made on first use.
-  TrackIndex& index(TrackNumber track, bool marks) { return marks ? mark_indexes_[track] : slice_indexes_[track]; }
+  TrackIndex& track_index(TrackNumber track, bool marks) {
+    return marks ? mark_indexes_[track] : slice_indexes_[track];
+  }
 
-  const PhaseTable& phase_rules();
-  const PhaseData& phases();
+  const std::vector<IterationEntry>& iterations();  // rank after rank
+  const RankTimes& times(std::size_t rank);         // measures all ranks in parallel on first use
   const CollectiveData& collectives();
   const Messages& messages();
   const std::vector<KindTotals>& kind_totals();
@@ -73,12 +73,12 @@ class RunData {
   void check_interruption() const;
 
  private:
+  const RunIndex& index_;
   const Trace& trace_;
   std::vector<TrackPlace> tracks_;
   std::vector<TrackNumber> first_track_;  // by rank
   std::vector<TrackIndex> slice_indexes_, mark_indexes_;
-  std::unique_ptr<PhaseTable> phase_rules_;
-  std::unique_ptr<PhaseData> phases_;
+  std::vector<IterationEntry> iterations_;
   std::unique_ptr<CollectiveData> collectives_;
   std::unique_ptr<Messages> messages_;
   std::vector<KindTotals> kind_totals_;

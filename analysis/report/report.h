@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/finding.h"
+#include "analysis/run/finding.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/scaling/scaling.h"
 

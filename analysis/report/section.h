@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analysis/report/finding.h"
 #include "analysis/report/report.h"
+#include "analysis/run/finding.h"
 
 namespace paceline::analysis {
 
@@ -65,6 +66,7 @@ struct RunSection {
   void (*figures)(const RunAnalysis&, Json& run) = nullptr;
   void (*rank_figures)(const RunAnalysis&, std::size_t rank, Json& out) = nullptr;
   void (*charts)(const RunAnalysis&, std::vector<Chart>&) = nullptr;
+  std::string_view kind = {};  // of its findings that do not set their own
 };
 
 // A section about several runs.

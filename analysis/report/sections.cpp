@@ -10,12 +10,30 @@
 namespace paceline::analysis {
 
 std::span<const RunSection> run_sections() {
-  static const RunSection all[] = {
-      sections::main_figures(), sections::breakdown(),     sections::iterations(), sections::collectives(),
-      sections::waiting(),      sections::links(),         sections::heat_map(),   sections::messages(),
-      sections::efficiencies(), sections::critical_path(), sections::overlap(),    sections::pipeline(),
-      sections::exchanges(),    sections::gpu(),           sections::ranges(),     sections::machine(),
-      sections::accuracy(),     sections::hangs(),         sections::losses(),     sections::what_if()};
+  const auto of = [](std::string_view kind, RunSection section) {
+    section.kind = kind;
+    return section;
+  };
+  static const RunSection all[] = {sections::main_figures(),
+                                   of("breakdown", sections::breakdown()),
+                                   of("iterations", sections::iterations()),
+                                   of("collectives", sections::collectives()),
+                                   of("waiting", sections::waiting()),
+                                   of("link", sections::links()),
+                                   sections::heat_map(),
+                                   of("messages", sections::messages()),
+                                   of("efficiency", sections::efficiencies()),
+                                   of("critical path", sections::critical_path()),
+                                   sections::overlap(),
+                                   of("pipeline", sections::pipeline()),
+                                   of("exchanges", sections::exchanges()),
+                                   sections::gpu(),
+                                   sections::ranges(),
+                                   of("machine", sections::machine()),
+                                   of("accuracy", sections::accuracy()),
+                                   of("end", sections::hangs()),
+                                   of("losses", sections::losses()),
+                                   of("prediction", sections::what_if())};
   return all;
 }
 
@@ -78,9 +96,13 @@ void write_findings(Report& report) {
   }
   scaling.finish();
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
-    for (Finding& finding : collect_from<Finding>(run_sections(), report.runs[r], &RunSection::findings)) {
-      if (report.runs.size() > 1) finding.run = r;
-      report.findings.push_back(std::move(finding));
+    for (const RunSection& section : run_sections()) {
+      const std::size_t first = report.findings.size();
+      if (section.findings != nullptr) section.findings(report.runs[r], report.findings);
+      for (Finding& finding : std::span(report.findings).subspan(first)) {
+        if (report.runs.size() > 1) finding.run = r;
+        if (finding.kind.empty()) finding.kind = section.kind;
+      }
     }
   }
   std::ranges::stable_partition(report.findings,

@@ -15,7 +15,7 @@ void SentenceList::say(const char* kind, Severity severity, std::string text, st
     ++left_out_;
     return;
   }
-  out_.push_back({.severity = severity, .text = std::move(text), .cost_s = cost_s});
+  out_.push_back({.severity = severity, .text = std::move(text), .cost_s = cost_s, .kind = kind});
 }
 
 void SentenceList::finish() {

@@ -89,7 +89,7 @@ GpuSums gpu_sums(const RunAnalysis& run) {
   for (const RankSummary& rank : run.per_rank) {
     if (!rank.gpu) continue;
     sums.span_ns += rank.gpu->span_ns, sums.idle_ns += rank.gpu->idle_ns, sums.compute_ns += rank.gpu->compute_ns;
-    if (rank.overlap) sums.exposed_ns += rank.overlap->communication_ns - rank.overlap->hidden_ns;
+    if (rank.overlap) sums.exposed_ns += rank.overlap->exposed_ns();
   }
   return sums;
 }

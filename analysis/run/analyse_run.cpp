@@ -50,39 +50,20 @@ void add_accuracy(RunAnalysis& run) {
   }
 }
 
-// Iterations whose number was counted and is wrong because earlier ones were lost cannot be compared with other ranks'.
-void leave_out_miscounted(RankSummary& rank) {
-  if (!rank.first_loss_ns) return;
-  for (Iteration& iteration : rank.iterations) {
-    if (iteration.counted && iteration.start_ns >= *rank.first_loss_ns) iteration.finished = false;
-  }
-}
-
 // One duration for each iteration that all ranks finished: the mean over the ranks.
 RunIterations combine(const std::vector<RankSummary>& per_rank) {
-  struct Sum {
-    double ns = 0;
-    std::size_t ranks = 0;
-  };
-  std::map<std::int64_t, Sum> sums;  // by the iteration's number
-  std::size_t ranks = 0;
+  std::vector<RankIterations> ranks;
   for (const RankSummary& rank : per_rank) {
-    ranks += !rank.iterations.empty() || rank.losses.main_thread;
-    for (const auto& iteration : rank.iterations) {
-      if (!iteration.finished) continue;
-      auto& sum = sums[iteration.number];
-      sum.ns += static_cast<double>(iteration.duration_ns);
-      ++sum.ranks;
-    }
+    ranks.push_back({rank.iterations, rank.losses.main_thread, rank.losses.located});
   }
   RunIterations combined;
   std::vector<std::int64_t> durations;
-  for (const auto& [number, sum] : sums) {
-    if (sum.ranks < ranks) continue;
-    const double mean = sum.ns / static_cast<double>(sum.ranks);
-    combined.numbers.push_back(number);
-    combined.seconds.push_back(mean * 1e-9);
-    durations.push_back(static_cast<std::int64_t>(mean + 0.5));
+  for (const RunIteration& one : joined_iterations(ranks)) {
+    if (!one.finished) continue;
+    combined.numbers.push_back(one.number);
+    combined.seconds.push_back(one.mean_ns * 1e-9);
+    combined.spans.push_back({one.start_ns, one.end_ns});
+    durations.push_back(one.duration_ns());
   }
   combined.count = durations.size();
   combined.median_ns = median(durations);
@@ -215,7 +196,10 @@ void add_ranks(RunAnalysis& run) {
   run.communication_observed =
       run.ranks == 1 || std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.communicated; });
   run.losses = losses_over(run.per_rank);
-  if (run.per_rank.size() > 1) std::ranges::for_each(run.per_rank, leave_out_miscounted);
+  if (run.per_rank.size() < 2) return;
+  for (RankSummary& rank : run.per_rank) {
+    if (rank.first_loss) leave_out_miscounted(rank.iterations, rank.first_loss->start_ns);
+  }
 }
 
 void add_ranges(RunAnalysis& run) {
@@ -258,16 +242,30 @@ void leave_out_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_dif
   std::erase_if(run.lateness.late, [&](const LateRank& late) { return is_clock(hosts[late.rank], late); });
 }
 
-void add_collectives(RunAnalysis& run) {
-  std::vector<CollectiveCalls> calls;
-  std::vector<std::span<const Iteration>> iterations;
-  for (RankSummary& rank : run.per_rank) {
-    calls.push_back(std::exchange(rank.collective_calls, {}));  // nothing else needs them
-    iterations.emplace_back(rank.iterations);
+std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_t ranks) {
+  std::vector<RankArrivals> arrivals(ranks);
+  std::vector<std::int64_t> most(ranks);
+  for (const Collective& collective : collectives.matched) {
+    if (!collective.timed) continue;
+    std::int64_t waited = 0, from = collective.last_start_ns;
+    for (const MemberCall& call : collective.calls) {
+      ++arrivals[call.rank].collectives;
+      waited += collective.wait_ns(call);
+      from = std::min(from, call.blocked_from_ns);
+    }
+    if (waited <= most[collective.last_rank]) continue;
+    most[collective.last_rank] = waited;
+    arrivals[collective.last_rank].worst = {from, collective.last_start_ns + collective.transfer_ns};
   }
-  Collectives collectives = match_collectives(calls);
+  return arrivals;
+}
+
+void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls, const Collectives& collectives) {
+  std::vector<std::span<const Iteration>> iterations;
+  for (const RankSummary& rank : run.per_rank) iterations.emplace_back(rank.iterations);
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
+  run.arrivals = arrivals_of(collectives, calls.size());
   if (run.losses.located) {
     run.lateness_table = lateness_of(collectives, iterations);
     const LatenessTable& table = run.lateness_table;
@@ -281,7 +279,7 @@ void add_collectives(RunAnalysis& run) {
   }
   run.link_uses = link_uses(collectives, link_ends(run));
   if (run.losses.located) run.small_collectives = small_collectives(collectives, iterations);
-  run.collectives = std::move(collectives.rows);
+  run.collectives = collectives.rows;
   run.hangs = find_hangs(calls);
 }
 
@@ -316,6 +314,29 @@ std::string name_of(const std::string& path) {
   return name.empty() || name == "." ? path : name;
 }
 
+// `calls` and `collectives` are those of the ranks, by rank.
+RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<CollectiveCalls>& calls,
+                        const Collectives& collectives, const std::string& path) {
+  RunAnalysis run;
+  run.path = path;
+  run.name = name_of(path);
+  run.per_rank = std::move(ranks);
+  run.config = config_of(run.per_rank);
+  add_ranks(run);
+  add_accuracy(run);
+  add_ranges(run);
+  add_collectives(run, calls, collectives);
+  run.crowded_cpus = crowded_cpus(run.per_rank);
+  run.iterations = combine(run.per_rank);
+  add_step_change(run.iterations, run.per_rank);
+  if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
+  run.images = images_of(run);
+  add_throughput(run.iterations, run.number("images_per_iteration"));
+  add_flops(run);
+  add_breakdown(run);
+  return run;
+}
+
 }  // namespace run_analysis_parts
 
 std::optional<double> RunAnalysis::number(const char* key) const {
@@ -336,26 +357,15 @@ void RunAnalysis::keep_global_batch() {
 }
 
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path) {
-  using namespace run_analysis_parts;
-  RunAnalysis run;
-  run.path = path;
-  run.name = name_of(path);
-  run.per_rank = std::move(ranks);
-  std::ranges::stable_sort(run.per_rank, {}, &RankSummary::rank);
-  run.config = config_of(run.per_rank);
-  add_ranks(run);
-  add_accuracy(run);
-  add_ranges(run);
-  add_collectives(run);
-  run.crowded_cpus = crowded_cpus(run.per_rank);
-  if (run.losses.located) run.iterations = combine(run.per_rank);
-  add_step_change(run.iterations, run.per_rank);
-  if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
-  run.images = images_of(run);
-  add_throughput(run.iterations, run.number("images_per_iteration"));
-  add_flops(run);
-  add_breakdown(run);
-  return run;
+  std::ranges::stable_sort(ranks, {}, &RankSummary::rank);
+  std::vector<CollectiveCalls> calls;
+  for (RankSummary& rank : ranks) calls.push_back(std::exchange(rank.collective_calls, {}));  // nothing else needs them
+  const Collectives collectives = match_collectives(calls);
+  return run_analysis_parts::analysis_of(std::move(ranks), calls, collectives, path);
+}
+
+RunAnalysis analyse_ranks(const RunIndex& index, const std::string& path) {
+  return run_analysis_parts::analysis_of(summaries_of(index), index.calls(), index.collectives(), path);
 }
 
 }  // namespace paceline::analysis

@@ -68,8 +68,9 @@ std::optional<Exchanges> exchanges_of(const RunAnalysis& run) {
       const double part = 1 / (ranks * static_cast<double>(rank.iterations.size()));
       row.calls += part * static_cast<double>(time->calls);
       row.bytes += part * time->bytes;
-      row.total_s += 1e-9 * part * static_cast<double>(time->total_ns);
-      row.hidden_s += 1e-9 * part * static_cast<double>(time->hidden_ns);
+      row.total_s += 1e-9 * part * static_cast<double>(time->overlap.communication_ns);
+      row.hidden_s += 1e-9 * part * static_cast<double>(time->overlap.hidden_ns);
+      row.exposed_s += 1e-9 * part * static_cast<double>(time->overlap.exposed_ns());
     }
     if (any) all.rows.push_back(std::move(row));
   }

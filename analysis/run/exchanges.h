@@ -13,8 +13,7 @@ namespace paceline::analysis {
 // One kind of exchange or of local work, in an iteration of a rank: means over the ranks.
 struct ExchangeRow {
   std::string name;  // as ExchangeTime::name
-  double calls = 0, bytes = 0, total_s = 0, hidden_s = 0;
-  double exposed_s() const { return total_s - hidden_s; }
+  double calls = 0, bytes = 0, total_s = 0, hidden_s = 0, exposed_s = 0;
 };
 
 // The compression of gradients, in an iteration of a rank.

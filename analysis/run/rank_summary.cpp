@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/metrics/counters.h"
-#include "analysis/metrics/phase_rules.h"
-#include "analysis/metrics/phase_walk.h"
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
@@ -127,53 +126,51 @@ RankSummary identity_of(const Rank& rank) {
   return summary;
 }
 
-RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
+RankSummary summary_of(const RunIndex& index, std::size_t r) {
+  const Trace& trace = index.trace();
+  const Rank& rank = trace.ranks[r];
+  const RankTimes& times = index.times(r);
   RankSummary summary = identity_of(rank);
-  summary.iterations = iterations_of(table, rank);
-  IterationPhases of_iterations(summary.iterations);
-  Intervals compute, working;
-  each_phase_interval(table, rank, [&](const PhaseInterval& interval) {
-    summary.phase_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
-    of_iterations.add(interval);
-    const TimeInterval time{interval.start_ns, interval.end_ns};
-    if (is_compute(interval.phase)) compute.push_back(time);
-    if (!works(interval.phase)) return;
-    if (working.empty() || working.back().end_ns != time.start_ns) working.push_back(time);
-    working.back().end_ns = time.end_ns;
-  });
+  summary.iterations = times.iterations;
+  summary.phase_ns = times.phase_ns;
+  summary.exchanges = times.exchanges;
+  summary.overlap = times.overlap;
+  summary.gpu = times.gpu;
   summary.losses = losses_of(rank);
-  if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
+  if (const auto losses = main_thread_losses(rank); !losses.empty()) {
+    summary.first_loss = {losses.front().start_ns, losses.front().end_ns};
+  }
   summary.touched_iterations = touched_iterations(rank, summary.iterations);
-  summary.communicated = saw_communication(table, rank);
-  const GpuActivity gpu = gpu_activity(table, rank);
-  summary.exchanges = exchange_times(table, rank, compute, gpu);
-  summary.overlap = overlap_of(table, rank, std::move(compute), gpu);
-  summary.gpu = gpu_usage(gpu);
+  summary.communicated = saw_communication(index.phases(), rank);
   std::optional<Correlations> correlations;
   if (summary.gpu) {
-    correlations.emplace(table.trace(), rank);
-    summary.gpu_kernels = gpu_kernels(table.trace(), rank);
-    summary.launches = launches_of(table.trace(), rank, *correlations);
-    summary.stream_idle = stream_idle(table.trace(), rank, *correlations);
+    correlations.emplace(trace, rank);
+    summary.gpu_kernels = gpu_kernels(trace, rank);
+    summary.launches = launches_of(trace, rank, *correlations);
+    summary.stream_idle = stream_idle(trace, rank, *correlations);
   }
-  summary.ranges = range_statistics(table.trace(), rank, correlations ? &*correlations : nullptr);
-  summary.collective_calls = collective_calls(table.trace(), rank);
-  cover(summary.collective_calls, std::move(working), gpu.compute);
-  add_marks(table.trace(), rank, summary);
+  summary.ranges = range_statistics(trace, rank, correlations ? &*correlations : nullptr);
+  add_marks(trace, rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);
   summary.cgroup = cgroup_use(rank);
-  summary.stage = stage_times(table.trace(), rank, summary.iterations);
+  summary.stage = stage_times(trace, rank, summary.iterations);
   return summary;
 }
 
 }  // namespace rank_summary_parts
 
+std::vector<RankSummary> summaries_of(const RunIndex& index) {
+  std::vector<RankSummary> summaries(index.trace().ranks.size());
+  parallel_for(summaries.size(), [&](std::size_t r) { summaries[r] = rank_summary_parts::summary_of(index, r); });
+  return summaries;
+}
+
 std::vector<RankSummary> summarise(const Trace& trace) {
-  const PhaseTable table(trace);
-  std::vector<RankSummary> summaries(trace.ranks.size());
-  parallel_for(summaries.size(),
-               [&](std::size_t r) { summaries[r] = rank_summary_parts::summary_of(table, trace.ranks[r]); });
+  RunIndex index(trace);
+  std::vector<RankSummary> summaries = summaries_of(index);
+  std::vector<CollectiveCalls> calls = index.take_calls();
+  for (std::size_t r = 0; r < calls.size(); ++r) summaries[r].collective_calls = std::move(calls[r]);
   return summaries;
 }
 

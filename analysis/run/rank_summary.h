@@ -12,18 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/collective_calls.h"
-#include "analysis/metrics/exchange_times.h"
-#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/gpu_kernels.h"
-#include "analysis/metrics/iterations.h"
 #include "analysis/metrics/launches.h"
 #include "analysis/metrics/losses.h"
-#include "analysis/metrics/overlap.h"
-#include "analysis/metrics/phases.h"
 #include "analysis/metrics/range_statistics.h"
 #include "analysis/metrics/stage_times.h"
-#include "analysis/trace/trace.h"
+#include "analysis/run/run_index.h"
 
 namespace paceline::analysis {
 
@@ -61,7 +55,7 @@ struct RankSummary {
   std::map<std::string, std::uint64_t> dropped;   // lost and incomplete events by cause
   std::vector<std::string> pauses = {};           // why parts were not recorded, losses left out
   RankLosses losses = {};
-  std::optional<std::int64_t> first_loss_ns = {};     // on the main thread
+  std::optional<TimeInterval> first_loss = {};        // on the main thread
   std::vector<std::int64_t> touched_iterations = {};  // the numbers of those that losses touch
 
   std::array<std::int64_t, phase_count> phase_ns{};
@@ -86,6 +80,8 @@ struct RankSummary {
 
 // Summarises each rank of the trace, several at a time. Cost: linear in the slices.
 std::vector<RankSummary> summarise(const Trace& trace);
+// The same without the collective calls, which stay in the index.
+std::vector<RankSummary> summaries_of(const RunIndex& index);
 
 // The part of a summary that needs no events: who the rank is, where it ran and how it ended. O(ranks).
 std::vector<RankSummary> identities(const Trace& trace);

@@ -47,6 +47,7 @@ struct RunIterations {
   std::optional<double> flops_per_s, flops_share_of_peak;
   std::vector<std::int64_t> numbers;  // of each
   std::vector<double> seconds;        // the duration of each
+  std::vector<TimeInterval> spans;    // of each, from the first rank's begin to the last rank's end
   std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
   // Whether the duration changed during the steady iterations, and the phase that changed most in the same direction
   // (mean over ranks; of a drift, between the halves).
@@ -56,6 +57,12 @@ struct RunIterations {
     double before_ns = 0, after_ns = 0;
   };
   std::optional<ChangedPhase> changed_phase;
+};
+
+// The timed collectives that a rank took part in, and the one in which it made the others wait longest.
+struct RankArrivals {
+  std::uint64_t collectives = 0;
+  std::optional<TimeInterval> worst;
 };
 
 // Why and when a late rank (LatenessTest::late) is late.
@@ -116,6 +123,7 @@ struct RunAnalysis {
   std::vector<RankSummary> per_rank;
   std::vector<RangeStatistics> ranges;  // of all ranks together, the largest total first
   std::vector<RankWaits> waits;         // as per_rank
+  std::vector<RankArrivals> arrivals;   // as per_rank
   std::vector<CollectiveRow> collectives;
   std::uint64_t unmatched_calls = 0;
   std::optional<MessageMatrix> messages;  // nothing where there are none, or too many to match
@@ -152,9 +160,11 @@ struct RunAnalysis {
 // that need what the trace lacks are absent. Cost: n log n in the collective calls, and linear in the iterations.
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path);
 
-// The same from the events of all ranks, with the figures that need them together: the critical path, predictions and
-// messages.
-RunAnalysis analyse_run(const Trace& trace, const std::string& path);
+// The same from the events of all ranks.
+RunAnalysis analyse_ranks(const RunIndex& index, const std::string& path);
+
+// With the figures that need the events of all ranks together: the critical path, predictions and messages.
+RunAnalysis analyse_run(const RunIndex& index, const std::string& path);
 
 // Above this number of sends and receives, messages are not matched: each takes about 250 bytes.
 inline constexpr std::uint64_t most_matched_messages = 10'000'000;

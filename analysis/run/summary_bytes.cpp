@@ -54,7 +54,7 @@ void each_member(A& a, StageTimes& v) {
 }
 template <class A>
 void each_member(A& a, ExchangeTime& v) {
-  a(v.name, v.calls, v.bytes, v.total_ns, v.hidden_ns, v.median_ns);
+  a(v.name, v.calls, v.bytes, v.overlap, v.median_ns);
 }
 template <class A>
 void each_member(A& a, CollectiveCalls::Membership& v) {
@@ -76,11 +76,11 @@ void each_member(A& a, CgroupUse& v) {
 template <class A>
 void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
-         clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+         clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
          iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges,
          descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
-    clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+    clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
     iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges, descriptions,
     accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
 }

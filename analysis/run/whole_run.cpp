@@ -58,16 +58,15 @@ RankCpus rank_cpus(const RunAnalysis& run) {
 
 }  // namespace whole_run_parts
 
-RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
-  RunAnalysis run = analyse_run(summarise(trace), path);
-  const Messages messages = whole_run_parts::add_messages(trace, run);
+RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {
+  RunAnalysis run = analyse_ranks(index, path);
+  const Messages messages = whole_run_parts::add_messages(index.trace(), run);
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
-  const PhaseTable table(trace);
-  const DependencyGraph graph = dependency_graph(table, &messages);
-  run.critical_path = critical_path(table, graph);
+  const DependencyGraph graph = dependency_graph(index, &messages);
+  run.critical_path = critical_path(index, graph);
   if (!run.critical_path) return run;
-  const Predictor predictor(table, graph, training_setup(run), largest_kinds(table, *run.critical_path));
+  const Predictor predictor(index, graph, training_setup(run), largest_kinds(index.phases(), *run.critical_path));
   // The costs of one iteration come from others.
   if (!predictor.usable() || predictor.iterations() < 2) return run;
   run.what_if = all_predictions(predictor);

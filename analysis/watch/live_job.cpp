@@ -490,7 +490,7 @@ bool LiveJob::makes_progress(const File& file, double age) {
 }
 
 // Through the report's own search, from the calls that are open and the last ones that ended.
-std::vector<std::string> LiveJob::hangs() const {
+std::vector<Finding> LiveJob::findings() const {
   using namespace live_job_parts;
   if (ranks_.size() < 2) return {};
   const std::int64_t utc = utc_ns();
@@ -551,9 +551,19 @@ std::vector<std::string> LiveJob::hangs() const {
       call.end_ns = open.polled == 0 ? own.end_ns : time_ns(*file, open.polled) - zero;
     }
   }
-  std::vector<std::string> texts;
-  for (const Hang& hang : find_hangs(all)) texts.push_back(hang_text(hang));
-  return texts;
+  std::vector<Finding> found;
+  for (const Hang& hang : find_hangs(all)) {
+    found.push_back({.severity = Severity::problem, .text = hang_text(hang), .kind = "hang"});
+  }
+  for (const LateRank& late : lateness_ ? lateness_->late : std::vector<LateRank>()) {
+    found.push_back(
+        {.severity = Severity::warning,
+         .text = fmt::format("Rank {} comes {} late, {} of the step.", ranks_[late.rank]->number,
+                             duration(static_cast<std::int64_t>(late.behind_ns)), percent(late.share_of_step)),
+         .kind = "slow rank",
+         .places = {{.rank = late.rank}}});
+  }
+  return found;
 }
 
 WatchFrame LiveJob::frame() {
@@ -629,7 +639,7 @@ WatchFrame LiveJob::frame() {
     }
   }
   frame.lateness = lateness_;
-  frame.hangs = hangs();
+  frame.findings = findings();
   for (const auto& [path, why] : left_out_) frame.notes.push_back(why.starts_with(path) ? why : path + ": " + why);
   return frame;
 }

@@ -25,6 +25,7 @@
 #include "analysis/clocks/alignment.h"
 #include "analysis/load/run_paths.h"
 #include "analysis/metrics/lateness.h"
+#include "analysis/run/finding.h"
 #include "analysis/watch/live_rank.h"
 
 namespace paceline::analysis {
@@ -66,7 +67,7 @@ struct WatchFrame {
   std::array<double, phase_count> phase_shares{};  // of these steps, mean over the ranks
 
   std::optional<LatenessTest> lateness;  // nothing until it was tested; ranks are indices into `ranks`
-  std::vector<std::string> hangs;        // one sentence each
+  std::vector<Finding> findings;         // hangs and slow ranks; places are in `ranks`
   std::vector<std::string> notes;        // files that were left out, one line each
 };
 
@@ -151,7 +152,7 @@ class LiveJob {
   static void finish(Row& row);
   void finish_rows();
   void test_lateness_if_due(bool now);
-  std::vector<std::string> hangs() const;
+  std::vector<Finding> findings() const;
   std::int64_t now_ns(const File& file) const;
   std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
   static bool makes_progress(const File& file, double age);

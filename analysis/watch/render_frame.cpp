@@ -130,16 +130,27 @@ FrameLine verdict(const WatchFrame& frame) {
   if (test.late.empty()) {
     return {fmt::format("slowest rank: none is late beyond chance, over {} iterations", test.iterations), Style::plain};
   }
-  const LateRank& worst = test.late.front();
-  std::string text = fmt::format("slowest rank: rank {} comes {} late, {} of the step", frame.ranks[worst.rank].rank,
-                                 duration(static_cast<std::int64_t>(worst.behind_ns)), percent(worst.share_of_step));
-  if (test.late.size() > 1) {
-    std::vector<int> others;
-    for (std::size_t i = 1; i < test.late.size(); ++i) others.push_back(frame.ranks[test.late[i].rank].rank);
-    std::ranges::sort(others);
-    text += "; late too: " + rank_list(others, 4);
+  std::string text = "slowest rank: ";
+  std::vector<int> others;
+  for (const Finding& finding : frame.findings) {
+    if (finding.kind != "slow rank") continue;
+    if (text.ends_with(": ")) {
+      text += "r" + finding.text.substr(1, finding.text.size() - 2);  // without its capital and its full stop
+    } else {
+      others.push_back(frame.ranks[*finding.places.front().rank].rank);
+    }
   }
+  std::ranges::sort(others);
+  if (!others.empty()) text += "; late too: " + rank_list(others, 4);
   return {text, Style::warning};
+}
+
+std::vector<std::string> hangs_of(const WatchFrame& frame) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : frame.findings) {
+    if (finding.kind == "hang") texts.push_back(finding.text);
+  }
+  return texts;
 }
 
 std::string state_of(const WatchedRank& rank) {
@@ -191,7 +202,7 @@ std::vector<FrameLine> render_frame(const WatchFrame& frame, std::size_t width, 
   lines.push_back({steps(frame, width), Style::plain});
   lines.push_back({phases(frame), Style::plain});
   lines.push_back(verdict(frame));
-  for (const std::string& hang : frame.hangs) wrap("hang: " + hang, width, Style::warning, lines);
+  for (const std::string& hang : hangs_of(frame)) wrap("hang: " + hang, width, Style::warning, lines);
   for (const std::string& note : frame.notes) wrap(label(note, 300), width, Style::warning, lines);
   lines.push_back({columns("rank", "host", "iter.", "step", "wait", "late", "newest", "doing"), Style::heading});
   const std::size_t all = frame.ranks.size(), first = std::min(first_rank, all == 0 ? 0 : all - 1);
@@ -213,7 +224,7 @@ std::vector<FrameLine> render_frame(const WatchFrame& frame, std::size_t width, 
 std::string frame_summary(const WatchFrame& frame) {
   using namespace frame_rendering;
   std::string text = fmt::format("{}; {}; {}", title(frame), steps(frame, 0), verdict(frame).text);
-  for (const std::string& hang : frame.hangs) text += "; hang: " + hang;
+  for (const std::string& hang : hangs_of(frame)) text += "; hang: " + hang;
   return text;
 }
 
@@ -261,7 +272,11 @@ std::string frame_json(const WatchFrame& frame) {
                                          {"p", late.p}});
     }
   }
-  out["hangs"] = frame.hangs;
+  out["hangs"] = frame_rendering::hangs_of(frame);
+  out["findings"] = ordered_json::array();
+  for (const Finding& finding : frame.findings) {
+    out["findings"].push_back(finding_json(finding, [&](std::size_t rank) { return frame.ranks[rank].rank; }));
+  }
   out["notes"] = frame.notes;
   out["ranks"] = ordered_json::array();
   constexpr const char* states[] = {"running", "ended", "killed", "lost"};

@@ -74,15 +74,15 @@ int main(int argc, char** argv) {
   for (int r = 0; r < ranks; ++r) builders.push_back(&run.add_rank(r, ranks));
   parallel_for(builders.size(), [&](std::size_t r) { add_rank(*builders[r], static_cast<int>(r), slices); });
   const Trace trace = run.finish();
-  const PhaseTable table(trace);
+  const RunIndex index(trace);
   DependencyGraph graph;
-  measure("dependency graph", [&] { graph = dependency_graph(table); });
+  measure("dependency graph", [&] { graph = dependency_graph(index); });
   measure("critical path", [&] {
-    const auto path = critical_path(table, graph);
+    const auto path = critical_path(index, graph);
     if (!path || path->phase_ns(Phase::forward) == 0) std::exit(1);
   });
   measure("all predictions", [&] {
-    const Predictor predictor(table, graph, {});
+    const Predictor predictor(index, graph, {});
     if (all_predictions(predictor).predictions.empty()) std::exit(1);
   });
 }

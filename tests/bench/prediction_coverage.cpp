@@ -191,8 +191,8 @@ void count(const Job& job, int cases) {
   std::vector<Count> counts(all_changes.size());
   for (int c = 0; c < cases; ++c) {
     const Trace trace = recorded(job, random);
-    const PhaseTable table(trace);
-    const Predictor predictor(table, dependency_graph(table), {});
+    const RunIndex index(trace);
+    const Predictor predictor(index, dependency_graph(index), {});
     for (std::size_t k = 0; k < all_changes.size(); ++k) {
       const Prediction prediction = predictor.predict(all_changes[k].changes);
       counts[k].off += prediction.step_s / truths[k] - 1;

@@ -43,8 +43,8 @@ QString heading(const Run& run, const QString& letter) {
 QString obstacle(const Coupling& coupling, const Run& a, const Run& b) {
   if (!coupling.iterations().empty()) return {};
   QStringList without;
-  if (run_iterations(a).empty()) without << "A";
-  if (run_iterations(b).empty()) without << "B";
+  if (a.iterations.empty()) without << "A";
+  if (b.iterations.empty()) without << "B";
   if (without.isEmpty()) return "No iteration of A has the number of one of B: the runs are aligned at their begins.";
   return QString(
              "%1 no iterations: the runs are aligned at their begins. Put an NVTX range named \"iteration\" around "

@@ -28,9 +28,9 @@ TimeRange shifted(const TimeRange& range, double ns) { return {range.begin_ns + 
 
 std::vector<CommonIteration> common_iterations(const Run& a, const Run& b) {
   std::map<std::int64_t, RunIteration> of_b;
-  for (const RunIteration& iteration : run_iterations(b)) of_b.emplace(iteration.number, iteration);
+  for (const RunIteration& iteration : b.iterations) of_b.emplace(iteration.number, iteration);
   std::vector<CommonIteration> common;
-  for (const RunIteration& iteration : run_iterations(a)) {
+  for (const RunIteration& iteration : a.iterations) {
     if (const auto other = of_b.find(iteration.number); other != of_b.end()) {
       common.push_back({iteration.number, iteration, other->second});
     }

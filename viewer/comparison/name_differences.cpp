@@ -15,7 +15,7 @@ std::vector<Part> parts_of(const Run& run, const Stretch& stretch) {
   if (!stretch.iteration) return {stretch.part};
   std::vector<Part> parts;
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    const auto& all = run.ranks[rank].iterations;
+    const auto& all = run.index->iterations(rank);
     const auto one = std::ranges::find(all, *stretch.iteration, &analysis::Iteration::number);
     if (one == all.end() || !stretch.part.on(rank)) continue;
     parts.push_back({TimeRange{double(one->start_ns), double(one->start_ns + one->duration_ns)}, {rank}});
@@ -53,7 +53,7 @@ std::vector<NameDifference> name_differences(const Run& a, const Stretch& of_a, 
       const auto& texts = run.trace.names;
       NameDifference& name = names[{texts[of.name], texts[of.domain], texts[of.category]}];
       name.*side = totals[kind];
-      name.iteration = name.iteration || run.phase_table->iteration(analysis::KindId(kind));
+      name.iteration = name.iteration || run.index->phases().iteration(analysis::KindId(kind));
     }
   };
   add(a, of_a, &NameDifference::a);

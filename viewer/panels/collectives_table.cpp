@@ -1,7 +1,6 @@
 // One row for each collective: who arrived last, how long the others waited, and how long the transfer took.
 #include <algorithm>
 
-#include "analysis/metrics/collectives.h"
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"
 
@@ -60,9 +59,8 @@ TableRow row_of(const TableQuestion& question, const Collective& collective, std
 }
 
 TableContent make(const TableQuestion& question, const Ticket& ticket) {
-  const auto calls = analysis::collective_calls(question.run->trace);
-  if (ticket.cancelled()) return {};
-  const analysis::Collectives found = analysis::match_collectives(calls);
+  const auto& calls = question.run->index->calls();
+  const analysis::Collectives& found = question.run->index->collectives();
   std::vector<std::pair<std::int64_t, std::size_t>> by_waiting;  // and its index
   for (std::size_t i = 0; i < found.matched.size(); ++i) {
     const Collective& one = found.matched[i];

@@ -26,8 +26,8 @@ std::shared_ptr<const Path> path_of(const Run& run, Kept& kept) {
   const std::lock_guard lock(kept.mutex);
   if (!kept.path) {
     auto made = std::make_shared<Path>();
-    made->graph = analysis::dependency_graph(*run.phase_table);
-    made->path = analysis::critical_path(*run.phase_table, made->graph);
+    made->graph = analysis::dependency_graph(*run.index);
+    made->path = analysis::critical_path(*run.index, made->graph);
     kept.path = std::move(made);
   }
   return kept.path;

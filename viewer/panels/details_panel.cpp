@@ -163,7 +163,7 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
     facts.add("time", time(start));
   } else {
     facts.add("duration", duration_text(duration));
-    const analysis::Iteration* iteration = analysis::iteration_at(run().ranks[ref.rank].iterations, start);
+    const analysis::Iteration* iteration = analysis::iteration_at(run().index->iterations(ref.rank), start);
     if (iteration != nullptr && duration < iteration->duration_ns) {
       const double share = static_cast<double>(duration) / static_cast<double>(iteration->duration_ns);
       facts.add("share", QString("%1 of iteration %2").arg(share_text(share)).arg(iteration->number));

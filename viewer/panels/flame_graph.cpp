@@ -215,7 +215,7 @@ bool FlameGraph::event(QEvent* event) {
 QRgb FlameGraph::colour_of(const FlameNode& node, const Theme& theme) const {
   if (node.count == 0) return theme.container;
   const analysis::KindId kind = slices_of(document_.run(), node.longest).kind[node.longest.slice];
-  return kind_colour(document_.run().trace, *document_.run().phase_table, kind, theme);
+  return kind_colour(document_.run().trace, document_.run().index->phases(), kind, theme);
 }
 
 void FlameGraph::paintEvent(QPaintEvent*) {

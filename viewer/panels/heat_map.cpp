@@ -197,7 +197,7 @@ void HeatMap::set_cursor(const Cell& cell) {
 void HeatMap::go_to(const Cell& cell) {
   set_cursor(cell);
   const std::int64_t number = values_.numbers[cell.second];
-  for (const analysis::Iteration& iteration : document_.run().ranks[cell.first].iterations) {
+  for (const analysis::Iteration& iteration : document_.run().index->iterations(cell.first)) {
     if (iteration.number != number) continue;
     const double begin = double(iteration.start_ns), length = double(iteration.duration_ns);
     return state_.go_to({.rank = cell.first, .range = TimeRange{begin - 0.1 * length, begin + 1.1 * length}});

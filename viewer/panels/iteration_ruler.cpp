@@ -39,7 +39,9 @@ std::int64_t numbered(const std::vector<RunIteration>& iterations, const TimeAxi
 IterationRuler::IterationRuler(Document& document, ViewState& state)
     : state_(state), iterations_(document.run().iterations), texts_(with_size(font(), 11)) {
   std::vector<std::int64_t> durations;
-  for (const RunIteration& iteration : iterations_) durations.push_back(iteration.duration_ns);
+  for (const RunIteration& iteration : iterations_) {
+    if (iteration.finished) durations.push_back(iteration.duration_ns());
+  }
   if (!durations.empty()) slow_ns_ = analysis::quantile(durations, 0.95);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Iterations");
@@ -84,13 +86,13 @@ void IterationRuler::paintEvent(QPaintEvent*) {
         std::max(drawn_to, static_cast<int>(std::lround(std::max(axis.x_of(double(one->start_ns)), -1.0))));
     const int right = static_cast<int>(std::lround(std::min(axis.x_of(end), axis.width() + 1.0)));
     if (right <= left) continue;
-    const QRgb colour = one->duration_ns > slow_ns_ ? slow : theme.container;
+    const QRgb colour = one->finished && one->duration_ns() > slow_ns_ ? slow : theme.container;
     const QRect box(names + left, 1, std::max(right - left - 1, 1), height() - 2);
     painter.fillRect(box, QColor(colour));
     drawn_to = right;
     if (every <= 1 && box.width() < least_text_width) continue;
     const QString number = QString::number(one->number);
-    const QString longer = number + "   " + duration_text(one->duration_ns);
+    const QString longer = one->finished ? number + "   " + duration_text(one->duration_ns()) : number;
     const auto fits = [&](const QString& text) { return texts_.width(text) + 8 <= box.width(); };
     const bool inside =
         fits(number) && paint_label(painter, box, fits(longer) ? longer : number, colour, Qt::ElideRight, &texts_);
@@ -111,10 +113,11 @@ bool IterationRuler::event(QEvent* event) {
   if (iteration == nullptr) {
     QToolTip::hideText();
   } else {
-    QToolTip::showText(help->globalPos(),
-                       tooltip(QString("Iteration %1").arg(iteration->number),
-                               tooltip_line("mean over the ranks", duration_text(iteration->duration_ns)) +
-                                   tooltip_line("95th percentile", duration_text(slow_ns_))));
+    const QString text = iteration->finished
+                             ? tooltip_line("mean over the ranks", duration_text(iteration->duration_ns())) +
+                                   tooltip_line("95th percentile", duration_text(slow_ns_))
+                             : tooltip_line("not in the figures", "not all ranks finished it");
+    QToolTip::showText(help->globalPos(), tooltip(QString("Iteration %1").arg(iteration->number), text));
   }
   return true;
 }

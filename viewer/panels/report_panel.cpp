@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "analysis/report/render.h"
 #include "viewer/panels/report_text.h"
 
 namespace paceline::viewer {
@@ -64,7 +63,7 @@ void ReportPanel::fill() {
   task_.start(
       [report = document_.report(), font = font(),
        fixed = QFontDatabase::systemFont(QFontDatabase::FixedFont)](const Ticket&) {
-        std::unique_ptr<QTextDocument> text = report_document(analysis::render_markdown(*report), font, fixed);
+        std::unique_ptr<QTextDocument> text = report_document(*report, font, fixed);
         text->moveToThread(QCoreApplication::instance()->thread());
         return text;
       },

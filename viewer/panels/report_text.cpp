@@ -10,6 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/report/outline.h"
+#include "analysis/report/renderings/text_parts.h"
+#include "analysis/report/sentences.h"
+#include "analysis/text/labels.h"
+
 namespace paceline::viewer {
 namespace report_text {
 
@@ -50,21 +55,9 @@ class Layout : public QPlainTextDocumentLayout {
   double widest_ = 0;  // line of a table
 };
 
-// The cells between the bars of a line of a table.
-QStringList cells_of(const QString& line) {
-  QStringList cells;
-  QString cell;
-  for (qsizetype i = 1; i < line.size(); ++i) {
-    if (line[i] == '\\' && i + 1 < line.size()) {
-      cell += line[++i];
-    } else if (line[i] == '|') {
-      cells << cell.trimmed();
-      cell.clear();
-    } else {
-      cell += line[i];
-    }
-  }
-  return cells;
+// One line, without characters that could deceive.
+QString text_of(const std::string& text) {
+  return QString::fromStdString(analysis::printable_lines(text)).replace('\n', ' ');
 }
 
 class Writer {
@@ -81,25 +74,33 @@ class Writer {
     cursor_.beginEditBlock();
   }
 
-  void write(const QStringList& lines) {
-    for (qsizetype i = 0; i < lines.size(); ++i) {
-      const QString& line = lines[i];
-      if (line.startsWith("```")) {
-        for (++i; i < lines.size() && !lines[i].startsWith("```"); ++i) add_fixed(lines[i], fixed_);
-      } else if (line.startsWith('|')) {
-        QStringList table;
-        for (; i < lines.size() && lines[i].startsWith('|'); ++i) table << lines[i];
-        --i;
-        add_table(table);
-      } else if (line.startsWith('#')) {
-        add_heading(line);
-      } else if (line.startsWith("- ")) {
-        begin_block(0);
-        add_words("•  " + line.mid(2));
-      } else {
-        begin_block(0);
-        add_words(line);
-      }
+  void write(const analysis::Report& report) {
+    const analysis::Outline outline = analysis::outline_of(report, analysis::Table::Place::documents);
+    add_heading(0, "Paceline report");
+    begin_block(0);
+    begin_block(0);
+    add_words(text_of(report.verdict.state), true);
+    add_words(" " + text_of(report.verdict.change));
+    bool drawn = false;
+    for (const analysis::Chart& chart : outline.picture) {
+      if (chart.bars.empty()) continue;
+      if (!std::exchange(drawn, true)) add_heading(1, "The picture");
+      begin_block(0);
+      const QString bars = QString::fromStdString(analysis::printable_lines(analysis::bars_text(chart)));
+      for (const QString& line : bars.split('\n')) add_fixed(line, fixed_);
+    }
+    add_findings(report, 1, "Reasons, by what they cost a rank (costs overlap)", outline.reasons, true);
+    if (!outline.changes.empty()) add_heading(1, "Changes that pay");
+    add_tables(outline.changes);
+    if (!outline.tables.empty() || !outline.remarks.empty()) add_heading(1, "Details of the scaling");
+    add_tables(outline.tables);
+    add_findings(report, 2, "About these figures", outline.remarks, false);
+    for (std::size_t r = 0; r < report.runs.size(); ++r) {
+      add_heading(1, report.runs[r].name);
+      begin_block(0);
+      add_words(text_of(analysis::run_summary(report.runs[r])));
+      add_tables(outline.runs[r].tables);
+      add_findings(report, 2, "About this run", outline.runs[r].findings, false);
     }
     cursor_.endEditBlock();
   }
@@ -118,70 +119,75 @@ class Writer {
     most_columns_ = std::max(most_columns_, text.size());
   }
 
-  void add_heading(const QString& line) {
-    const auto level = line.indexOf(' ');
+  // `level`: 0 for the title.
+  void add_heading(std::size_t level, const std::string& text) {
+    constexpr double sizes[] = {1.6, 1.35, 1.1};
     QTextCharFormat format = plain_;
     QFont font = text_font_;
     font.setBold(true);
-    constexpr double sizes[] = {1.6, 1.35, 1.1};
-    const double size = sizes[std::clamp<qsizetype>(level - 1, 0, 2)];
     if (font.pixelSize() > 0) {
-      font.setPixelSize(int(size * font.pixelSize()));
+      font.setPixelSize(int(sizes[level] * font.pixelSize()));
     } else {
-      font.setPointSizeF(size * font.pointSizeF());
+      font.setPointSizeF(sizes[level] * font.pointSizeF());
     }
     format.setFont(font);
+    if (level > 0) begin_block(0);
     begin_block(0);
-    cursor_.insertText(without_escapes(line.mid(level + 1)), format);
+    cursor_.insertText(text_of(text), format);
   }
 
-  // Every second piece between double asterisks is bold.
-  void add_words(const QString& text) {
+  void add_words(const QString& text, bool bold = false) {
     QTextCharFormat format = plain_;
-    bool bold = false;
-    for (const QString& piece : text.split("**")) {
-      format.setFontWeight(bold ? QFont::Bold : QFont::Normal);
-      cursor_.insertText(without_escapes(piece), format);
-      bold = !bold;
+    format.setFontWeight(bold ? QFont::Bold : QFont::Normal);
+    cursor_.insertText(text, format);
+  }
+
+  void add_findings(const analysis::Report& report, std::size_t level, const char* heading,
+                    const std::vector<analysis::Finding>& findings, bool with_costs) {
+    if (findings.empty()) return;
+    add_heading(level, heading);
+    for (const analysis::Finding& finding : findings) {
+      const bool problem = finding.severity == analysis::Severity::problem;
+      begin_block(0);
+      add_words("•  ");
+      if (finding.severity != analysis::Severity::info) add_words(problem ? "Problem: " : "Warning: ", true);
+      add_words(text_of((with_costs ? analysis::reason_prefix(report, finding) : "") + finding.text));
     }
   }
 
-  // The second line has the alignment of the columns.
-  void add_table(const QStringList& lines) {
-    std::vector<QStringList> rows;
-    for (const QString& line : lines) rows.push_back(cells_of(line));
-    if (rows.size() < 2) return;
-    const QStringList alignment = rows[1];
-    rows.erase(rows.begin() + 1);
-    std::vector<qsizetype> widths;
+  void add_tables(const std::vector<analysis::Table>& tables) {
+    for (const analysis::Table& table : tables) {
+      add_heading(2, table.title);
+      add_table(table);
+      if (table.note.empty()) continue;
+      begin_block(0);
+      add_words(text_of(table.note));
+    }
+  }
+
+  void add_table(const analysis::Table& table) {
+    std::vector<QStringList> rows(1);
+    for (const std::string& column : table.columns) rows[0] << text_of(column);
+    for (const auto& cells : table.rows) {
+      QStringList& row = rows.emplace_back();
+      for (const std::string& cell : cells) row << text_of(cell);
+    }
+    std::vector<qsizetype> widths(table.columns.size());
     for (const QStringList& row : rows) {
-      widths.resize(std::max<std::size_t>(widths.size(), std::size_t(row.size())));
-      for (qsizetype c = 0; c < row.size(); ++c) {
-        widths[std::size_t(c)] = std::max(widths[std::size_t(c)], row[c].size());
-      }
+      for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], row.value(qsizetype(c)).size());
     }
     QTextCharFormat format = fixed_;
     format.setFontWeight(QFont::Bold);
     for (const QStringList& row : rows) {
       QString text;
-      for (qsizetype c = 0; c < row.size(); ++c) {
-        const bool right = alignment.value(c).endsWith(':');
-        text += right ? row[c].rightJustified(widths[std::size_t(c)]) : row[c].leftJustified(widths[std::size_t(c)]);
-        text += "   ";
+      for (std::size_t c = 0; c < widths.size(); ++c) {
+        const QString cell = row.value(qsizetype(c));
+        text += (table.is_text(c) ? cell.leftJustified(widths[c]) : cell.rightJustified(widths[c])) + "   ";
       }
       while (text.endsWith(' ')) text.chop(1);
       add_fixed(text, format);
       format = fixed_;
     }
-  }
-
-  static QString without_escapes(const QString& text) {
-    QString out;
-    for (qsizetype i = 0; i < text.size(); ++i) {
-      if (text[i] == '\\' && i + 1 < text.size()) ++i;
-      out += text[i];
-    }
-    return out;
   }
 
   QTextCursor cursor_;
@@ -194,14 +200,14 @@ class Writer {
 
 }  // namespace report_text
 
-std::unique_ptr<QTextDocument> report_document(const std::string& markdown, const QFont& font, QFont fixed) {
+std::unique_ptr<QTextDocument> report_document(const analysis::Report& report, const QFont& font, QFont fixed) {
   auto document = std::make_unique<QTextDocument>();
   document->setUndoRedoEnabled(false);
   document->setDefaultFont(font);
   document->setDocumentMargin(8);
   auto* layout = new report_text::Layout(document.get());
   report_text::Writer writer(*document, font, std::move(fixed));
-  writer.write(QString::fromStdString(markdown).trimmed().split('\n'));
+  writer.write(report);
   layout->set_widest(writer.widest());
   document->setDocumentLayout(layout);
   return document;

@@ -5,13 +5,14 @@
 #include <QFont>
 #include <QTextDocument>
 #include <memory>
-#include <string>
+
+#include "analysis/report/report.h"
 
 namespace paceline::viewer {
 
-// For a QPlainTextEdit. `markdown` is what analysis::render_markdown() writes: headings, paragraphs, lists, tables,
-// code and bold words. Tables and code have the fixed-pitch font `fixed`, in the size of the other one. Columns of
-// tables are aligned with spaces, and their lines are not wrapped. May be called in any thread. Cost: linear.
-std::unique_ptr<QTextDocument> report_document(const std::string& markdown, const QFont& font, QFont fixed);
+// For a QPlainTextEdit: the parts of the report's outline, one after the other. Tables and bars have the fixed-pitch
+// font `fixed`, in the size of the other one. Columns of tables are aligned with spaces, and their lines are not
+// wrapped. May be called in any thread. Cost: linear.
+std::unique_ptr<QTextDocument> report_document(const analysis::Report& report, const QFont& font, QFont fixed);
 
 }  // namespace paceline::viewer

@@ -137,7 +137,7 @@ RunningQuery::~RunningQuery() = default;
 
 QueryResult RunningQuery::run(const Run& run, const QString& sql) {
   QueryResult result;
-  analysis::QueryRunner runner(run.trace);
+  analysis::QueryRunner runner(*run.index);
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->stopped) {

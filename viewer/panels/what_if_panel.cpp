@@ -51,9 +51,8 @@ WhatIfModel what_if_model(const Run& run, const analysis::RunAnalysis& figures) 
     model.obstacle = "Events of a main thread were lost, so no replay is possible. Record the run again.";
     return model;
   }
-  const auto graph = analysis::dependency_graph(*run.phase_table);
-  auto predictor =
-      std::make_shared<const analysis::Predictor>(*run.phase_table, graph, analysis::training_setup(figures));
+  const auto graph = analysis::dependency_graph(*run.index);
+  auto predictor = std::make_shared<const analysis::Predictor>(*run.index, graph, analysis::training_setup(figures));
   if (predictor->program().iterations.empty()) {
     model.obstacle = "No iteration was finished by all ranks. Mark iterations with a range named iteration.";
   } else if (!predictor->usable()) {

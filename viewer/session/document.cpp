@@ -10,7 +10,7 @@ namespace document_parts {
 
 std::shared_ptr<const analysis::Report> report_of(const Run& run) {
   std::vector<analysis::RunAnalysis> runs;
-  runs.push_back(analysis::analyse_run(run.trace, run.path.toStdString()));
+  runs.push_back(analysis::analyse_run(*run.index, run.path.toStdString()));
   return std::make_shared<const analysis::Report>(analysis::build_report(std::move(runs)));
 }
 

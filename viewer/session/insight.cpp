@@ -1,11 +1,11 @@
 #include "viewer/session/insight.h"
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 #include <utility>
 
 #include "analysis/report/build.h"
-#include "analysis/report/sections.h"
-#include "analysis/text/numbers.h"
 
 namespace paceline::viewer {
 
@@ -58,93 +58,7 @@ namespace insight {
 
 using analysis::Collective;
 using analysis::Finding;
-using analysis::RunAnalysis;
 using analysis::Severity;
-
-// The collective in which this rank made the others wait longest.
-const Collective* worst_of(const analysis::Collectives& collectives, std::uint32_t rank) {
-  const Collective* worst = nullptr;
-  std::int64_t most = 0;
-  for (const Collective& collective : collectives.matched) {
-    if (!collective.timed || collective.last_rank != rank) continue;
-    std::int64_t waited = 0;
-    for (const auto& call : collective.calls) waited += collective.wait_ns(call);
-    if (waited > most) worst = &collective, most = waited;
-  }
-  return worst;
-}
-
-TimeRange around(double begin_ns, double end_ns, double margin) {
-  const double more = margin * (end_ns - begin_ns);
-  return {begin_ns - more, end_ns + more};
-}
-
-TimeRange range_of(const Collective& collective) {
-  double begin = double(collective.last_start_ns), end = begin + double(collective.transfer_ns);
-  for (const auto& call : collective.calls) begin = std::min(begin, double(call.blocked_from_ns));
-  return around(begin, end, 0.3);
-}
-
-// The report names ranks that are late beyond chance. In a run too short for that test, a rank is named only if it was
-// the last in, and caused, at least four fifths of the waiting, which chance does not do.
-std::vector<std::uint32_t> slow_ranks(const RunAnalysis& run) {
-  std::vector<std::uint32_t> slow;
-  for (const auto& late : run.lateness.late) slow.push_back(late.rank);
-  if (run.lateness.judged || run.per_rank.size() < 2) return slow;
-  std::int64_t caused = 0, wall = 0;
-  std::uint64_t last = 0;
-  for (const auto& waits : run.waits) caused += waits.caused_ns, last += waits.last_count;
-  for (const auto& rank : run.per_rank) wall += rank.wall_ns;
-  const auto worst = std::ranges::max_element(run.waits, {}, &analysis::RankWaits::caused_ns);
-  if (5 * worst->caused_ns > 4 * caused && 5 * worst->last_count > 4 * last && 50 * caused > wall) {
-    slow.push_back(static_cast<std::uint32_t>(worst - run.waits.begin()));
-  }
-  return slow;
-}
-
-void add_slow_ranks(const RunAnalysis& run, const analysis::Collectives& collectives, const std::string& details,
-                    std::vector<ShownFinding>& out) {
-  constexpr std::size_t most = 3;
-  const auto slow = slow_ranks(run);
-  for (std::size_t i = 0; i < std::min(most, slow.size()); ++i) {
-    const auto taken_part = std::ranges::count_if(collectives.matched, [&](const Collective& collective) {
-      return collective.timed &&
-             std::ranges::any_of(collective.calls, [&](const auto& call) { return call.rank == slow[i]; });
-    });
-    const Collective* worst = worst_of(collectives, slow[i]);
-    out.push_back({.severity = Severity::warning,
-                   .text = QString("Rank %1 arrived last in %2 of %3")
-                               .arg(run.per_rank[slow[i]].rank)
-                               .arg(run.waits[slow[i]].last_count)
-                               .arg(plural_text(std::size_t(taken_part), "collective", "collectives")),
-                   .details = QString::fromStdString(details),
-                   .rank = slow[i],
-                   .range = worst ? std::optional(range_of(*worst)) : std::nullopt});
-  }
-}
-
-// Iterations that took at least 1.5 times the median, the longest first. The warm-up does not count.
-void add_slow_iterations(const Run& run, const RunAnalysis& figures, std::vector<ShownFinding>& out) {
-  constexpr std::size_t most = 3;
-  const std::int64_t median = figures.iterations.steady_median_ns;
-  std::vector<RunIteration> slow = run.iterations;
-  slow.erase(slow.begin(), slow.begin() + std::ptrdiff_t(std::min(slow.size(), figures.iterations.warmup)));
-  const auto times = [&](const RunIteration& one) { return double(one.duration_ns) / double(median); };
-  std::erase_if(slow, [&](const RunIteration& one) { return median <= 0 || times(one) < 1.5; });
-  std::ranges::stable_sort(slow, std::greater(), &RunIteration::duration_ns);
-  slow.resize(std::min(most, slow.size()));
-  for (const RunIteration& one : slow) {
-    const QString factor = QString("%1 times the median").arg(times(one), 0, 'f', 1);
-    out.push_back({.severity = Severity::warning,
-                   .text = QString("Iteration %1 is slow: %2").arg(one.number).arg(factor),
-                   .details = QString("Iteration %1 took %2, %3 of %4. It is the mean over the ranks.")
-                                  .arg(one.number)
-                                  .arg(QString::fromStdString(analysis::duration(one.duration_ns)), factor,
-                                       QString::fromStdString(analysis::duration(median))),
-                   .rank = std::nullopt,
-                   .range = around(double(one.start_ns), double(one.end_ns), 0.1)});
-  }
-}
 
 // The first sentence.
 QString beginning(const std::string& text) {
@@ -155,16 +69,34 @@ QString beginning(const std::string& text) {
   return first;
 }
 
-// Where losses and damage begin.
-void lead_to_losses(const Run& run, ShownFinding& finding) {
-  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    if (!run.ranks[rank].incomplete) continue;
-    finding.rank = rank;
-    if (run.ranks[rank].unrecorded.empty()) return;
-    const Unrecorded& first = run.ranks[rank].unrecorded.front();
-    finding.range = around(double(first.start_ns), std::max(double(first.end_ns), double(first.start_ns) + 1e6), 1);
-    return;
+// With a margin on both sides.
+TimeRange around(const analysis::TimeInterval& time) {
+  constexpr double margin = 0.25, shortest_ns = 1'000;
+  const auto begin = double(time.start_ns), end = std::max(double(time.end_ns), begin + shortest_ns);
+  return {begin - margin * (end - begin), end + margin * (end - begin)};
+}
+
+// One entry for each of the first places. What is only a remark and leads nowhere is left to the report.
+std::vector<ShownFinding> shown(std::span<const Finding> findings) {
+  constexpr std::size_t most_places = 3;
+  std::vector<ShownFinding> entries;
+  for (const Finding& finding : findings) {
+    const ShownFinding entry{.severity = finding.severity,
+                             .text = beginning(finding.text),
+                             .details = QString::fromStdString(finding.text),
+                             .rank = std::nullopt,
+                             .range = std::nullopt};
+    if (finding.places.empty() && finding.severity != Severity::info) entries.push_back(entry);
+    for (const analysis::FindingPlace& place : finding.places | std::views::take(most_places)) {
+      ShownFinding& there = entries.emplace_back(entry);
+      if (!place.name.empty()) there.text = QString::fromStdString(place.name);
+      there.rank = place.rank;
+      if (place.time) there.range = around(*place.time);
+    }
   }
+  std::ranges::stable_sort(entries, std::greater(),
+                           [](const ShownFinding& one) { return std::pair(one.rank || one.range, one.severity); });
+  return entries;
 }
 
 std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
@@ -192,47 +124,16 @@ std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
 }  // namespace insight
 
 Insight examine(const Run& run) {
-  namespace sections = analysis::sections;
-  using namespace insight;
-  std::vector<analysis::RankSummary> ranks = analysis::summarise(run.trace);
-  std::vector<analysis::CollectiveCalls> calls;
-  for (const auto& rank : ranks) calls.push_back(rank.collective_calls);
-  const analysis::Collectives collectives = analysis::match_collectives(calls);
-  std::vector<WaitTimeline> waits = insight::waits_of(collectives, calls);
-  CollectiveIndex index(collectives, calls);
+  const std::vector<analysis::CollectiveCalls>& calls = run.index->calls();
+  const analysis::Collectives& collectives = run.index->collectives();
   std::vector<analysis::RunAnalysis> runs;
-  runs.push_back(analysis::analyse_run(std::move(ranks), run.path.toStdString()));
+  runs.push_back(analysis::analyse_ranks(*run.index, run.path.toStdString()));
   analysis::Report report = analysis::build_report(std::move(runs));
-  Insight found{.figures = std::move(report.runs.front()),
-                .verdict = QString::fromStdString(report.verdict.state),
-                .findings = {},
-                .waits = std::move(waits),
-                .collectives = std::move(index)};
-  std::vector<ShownFinding> others;
-  std::string waiting;
-  for (const analysis::RunSection& section : analysis::run_sections()) {
-    if (section.findings == nullptr) continue;
-    std::vector<Finding> findings;
-    section.findings(found.figures, findings);
-    for (const Finding& finding : findings) {
-      if (section.findings == sections::waiting().findings) {
-        waiting = finding.text;
-      } else if (finding.severity != Severity::info) {
-        ShownFinding& shown = others.emplace_back();
-        shown = {.severity = finding.severity,
-                 .text = beginning(finding.text),
-                 .details = QString::fromStdString(finding.text),
-                 .rank = std::nullopt,
-                 .range = std::nullopt};
-        if (section.findings == sections::losses().findings) lead_to_losses(run, shown);
-      }
-    }
-  }
-  add_slow_ranks(found.figures, collectives, waiting, found.findings);
-  add_slow_iterations(run, found.figures, found.findings);
-  std::ranges::stable_sort(others, std::greater(), &ShownFinding::severity);
-  std::ranges::move(others, std::back_inserter(found.findings));
-  return found;
+  return {.figures = std::move(report.runs.front()),
+          .verdict = QString::fromStdString(report.verdict.state),
+          .findings = insight::shown(report.findings),
+          .waits = insight::waits_of(collectives, calls),
+          .collectives = CollectiveIndex(collectives, calls)};
 }
 
 }  // namespace paceline::viewer

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/report/finding.h"
+#include "analysis/run/finding.h"
 #include "analysis/run/run_analysis.h"
 #include "viewer/session/collective_index.h"
 #include "viewer/session/run.h"

@@ -6,7 +6,6 @@
 #include <QSet>
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "analysis/clocks/alignment.h"
 #include "analysis/load/merge.h"
@@ -53,52 +52,20 @@ std::vector<analysis::KindId> kinds_of(const analysis::Track& track, std::vector
   return kinds;
 }
 
-void fill(RankIndex& index, const analysis::PhaseTable& table, const analysis::Rank& rank) {
-  index.phases.emplace(table, rank);
-  index.iterations = analysis::iterations_of(table, rank);
+void fill(RankIndex& index, const analysis::RunIndex& run, std::size_t r) {
+  const analysis::Rank& rank = run.trace().ranks[r];
+  index.phases.emplace(run.phases(), rank, run.exposed(r));
   index.unrecorded = unrecorded_of(analysis::main_thread_losses(rank));
   index.incomplete = rank.damaged || !index.unrecorded.empty();
   for (const analysis::Gap& gap : rank.gaps) {
     if (!gap.lost) index.unrecorded.push_back({gap.start_ns, gap.end_ns, QString::fromStdString(gap.reason)});
   }
   std::ranges::stable_sort(index.unrecorded, {}, &Unrecorded::start_ns);
-  std::vector<bool> seen(table.trace().kinds.size());
+  std::vector<bool> seen(run.trace().kinds.size());
   for (const analysis::Track& track : rank.tracks) {
     index.graphs.push_back(graph_of(track.samples));
     index.kinds.push_back(kinds_of(track, seen));
   }
-}
-
-// By start. Cost: linear in the iterations of all ranks where every rank has the same ones in the order of their
-// numbers, else n log n.
-std::vector<RunIteration> iterations_of(const std::vector<RankIndex>& ranks) {
-  struct Sum {
-    RunIteration iteration;
-    std::int64_t ranks = 0;
-  };
-  std::map<std::int64_t, Sum> sums;  // by number
-  for (const RankIndex& rank : ranks) {
-    auto next = sums.begin();  // usually the place of the next iteration
-    for (const analysis::Iteration& one : rank.iterations) {
-      const std::int64_t end = one.start_ns + one.duration_ns;
-      if (next == sums.end() || next->first != one.number) {
-        next = sums.try_emplace(next, one.number, Sum{{one.number, one.start_ns, end, 0}, 0});
-      }
-      Sum& sum = next->second;
-      sum.iteration.start_ns = std::min(sum.iteration.start_ns, one.start_ns);
-      sum.iteration.end_ns = std::max(sum.iteration.end_ns, end);
-      sum.iteration.duration_ns += one.duration_ns;
-      ++sum.ranks;
-      ++next;
-    }
-  }
-  std::vector<RunIteration> iterations;
-  for (auto& [number, sum] : sums) {
-    sum.iteration.duration_ns /= sum.ranks;
-    iterations.push_back(sum.iteration);
-  }
-  std::ranges::stable_sort(iterations, {}, &RunIteration::start_ns);
-  return iterations;
 }
 
 }  // namespace run_index
@@ -131,7 +98,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   auto run = std::make_shared<Run>();
   run->path = std::move(path);
   run->trace = std::move(trace);
-  run->phase_table.emplace(run->trace);
+  run->index.emplace(run->trace);
   const auto& ranks = run->trace.ranks;
   run->ranks.resize(ranks.size());
   QSet<QString> known_hosts;
@@ -150,10 +117,11 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   const analysis::Progress indexing = progress.from_to(0.9, 1);
   analysis::ProgressCounter done(indexing, ranks.size());
   analysis::parallel_for(ranks.size(), [&](std::size_t r) {
-    run_index::fill(run->ranks[r], *run->phase_table, ranks[r]);
+    run_index::fill(run->ranks[r], *run->index, r);
     done.add(1);
   });
-  run->iterations = run_index::iterations_of(run->ranks);
+  run->iterations = run->index->run_iterations();
+  std::ranges::stable_sort(run->iterations, {}, &RunIteration::start_ns);
   return run;
 }
 
@@ -187,9 +155,9 @@ QString shown_name(const std::string& name, int longest) {
 const analysis::Iteration* iteration_of(const Run& run, const SliceRef& ref) {
   if (ref.mark || !track_of(run, ref).main) return nullptr;
   const auto& slices = slices_of(run, ref);
-  if (!run.phase_table->iteration(slices.kind[ref.slice])) return nullptr;
+  if (!run.index->phases().iteration(slices.kind[ref.slice])) return nullptr;
   const std::int64_t start = slices.start_ns[ref.slice];
-  const auto* iteration = analysis::iteration_at(run.ranks[ref.rank].iterations, start);
+  const auto* iteration = analysis::iteration_at(run.index->iterations(ref.rank), start);
   const bool same =
       iteration != nullptr && iteration->start_ns == start && iteration->duration_ns == slices.duration_ns[ref.slice];
   return same ? iteration : nullptr;

@@ -13,6 +13,7 @@
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/phase_timeline.h"
 #include "analysis/metrics/selection.h"
+#include "analysis/run/run_index.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::viewer {
@@ -37,25 +38,20 @@ struct Unrecorded {
 // The figures of one rank. The indexes for drawing slices belong to the rows, which make them when they are first seen.
 struct RankIndex {
   std::optional<analysis::PhaseTimeline> phases;
-  std::vector<analysis::Iteration> iterations;       // without their phases
   std::vector<Unrecorded> unrecorded;                // by start: what the main thread lost, and pauses
   bool incomplete = false;                           // damaged, or events of the main thread were lost
   std::vector<CounterGraph> graphs;                  // one for each track
   std::vector<std::vector<analysis::KindId>> kinds;  // of each track: those that its slices have, in any order
 };
 
-// An iteration of the run: from the first rank's begin to the last rank's end.
-struct RunIteration {
-  std::int64_t number = 0, start_ns = 0, end_ns = 0;
-  std::int64_t duration_ns = 0;  // mean over the ranks
-};
+using analysis::RunIteration;
 
 struct Run {
   QString path;
   analysis::Trace trace;
-  std::optional<analysis::PhaseTable> phase_table;
+  std::optional<analysis::RunIndex> index;
   std::vector<RankIndex> ranks;          // as trace.ranks
-  std::vector<RunIteration> iterations;  // by start
+  std::vector<RunIteration> iterations;  // by start, those that no rank finished too
   double begin_ns = 0, end_ns = 0;       // first start to last end of any rank
   std::uint64_t slices = 0;              // of all ranks
   double clock_error_ns = 0;             // the largest bound of any rank
@@ -77,8 +73,6 @@ std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progres
                                     analysis::ClockMethod clock = analysis::ClockMethod::automatic);
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
-
-inline const std::vector<RunIteration>& run_iterations(const Run& run) { return run.iterations; }
 
 // How exactly the clocks of the ranks agree: "at most 1.900 µs", "not known"; empty for one rank or one clock.
 QString clock_error_text(const Run& run);

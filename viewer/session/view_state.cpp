@@ -52,16 +52,15 @@ void ViewState::show_next() {
 }
 
 void ViewState::jump_to_iteration(int steps) {
-  for (const RankIndex& rank : run_.ranks) {
-    if (rank.iterations.empty()) continue;
+  for (std::size_t rank = 0; rank < run_.ranks.size(); ++rank) {
+    const auto& iterations = run_.index->iterations(rank);
+    if (iterations.empty()) continue;
     const TimeRange view = axis_.visible();
     const double middle = (view.begin_ns + view.end_ns) / 2;
-    const auto after = std::partition_point(rank.iterations.begin(), rank.iterations.end(), [&](const auto& iteration) {
-      return double(iteration.start_ns) <= middle;
-    });
-    const auto last = std::ssize(rank.iterations) - 1;
-    const auto at = std::clamp<std::ptrdiff_t>(after - rank.iterations.begin() - 1 + steps, 0, last);
-    const auto& iteration = rank.iterations[static_cast<std::size_t>(at)];
+    const auto after =
+        std::ranges::partition_point(iterations, [&](const auto& one) { return double(one.start_ns) <= middle; });
+    const auto at = std::clamp<std::ptrdiff_t>(after - iterations.begin() - 1 + steps, 0, std::ssize(iterations) - 1);
+    const auto& iteration = iterations[static_cast<std::size_t>(at)];
     const auto begin = static_cast<double>(iteration.start_ns), length = static_cast<double>(iteration.duration_ns);
     jump_to({begin - 0.03 * length, begin + 1.03 * length});
     Q_EMIT iteration_shown(iteration.number);
@@ -70,9 +69,9 @@ void ViewState::jump_to_iteration(int steps) {
 }
 
 std::optional<TimeRange> ViewState::range_of_iterations(std::int64_t first, std::int64_t last) const {
-  for (const RankIndex& rank : run_.ranks) {
+  for (std::size_t rank = 0; rank < run_.ranks.size(); ++rank) {
     std::optional<TimeRange> range;
-    for (const auto& iteration : rank.iterations) {
+    for (const auto& iteration : run_.index->iterations(rank)) {
       if (iteration.number < first || iteration.number > last) continue;
       const auto begin = static_cast<double>(iteration.start_ns);
       const double end = begin + static_cast<double>(iteration.duration_ns);

@@ -42,7 +42,7 @@ QString Coloured::text() const {
 
 std::vector<Coloured> coloured_of(const Run& run, const SliceRef& slice) {
   std::vector<Coloured> parts{{.phase = {}, .name = run.trace.names[kind_of(run, slice).name]}};
-  const auto phase = run.phase_table->phase(slices_of(run, slice).kind[slice.slice]);
+  const auto phase = run.index->phases().phase(slices_of(run, slice).kind[slice.slice]);
   if (phase && *phase != analysis::Phase::other) parts.push_back({.phase = phase});
   return parts;
 }

@@ -11,8 +11,8 @@ using analysis::PathPlace;
 using analysis::PathSegment;
 
 std::vector<PathSegment> segments_of(const Run& run) {
-  const analysis::DependencyGraph graph = analysis::dependency_graph(*run.phase_table);
-  const auto path = analysis::critical_path(*run.phase_table, graph);
+  const analysis::DependencyGraph graph = analysis::dependency_graph(*run.index);
+  const auto path = analysis::critical_path(*run.index, graph);
   if (!path || path->stretches.empty()) return {};
   return analysis::path_segments(run.trace, graph, *path, path->stretches.back().from_ns,
                                  path->stretches.front().until_ns);

@@ -61,10 +61,9 @@ Json report_json(const Report& report) {
   }
   out["findings"] = Json::array();
   for (const auto& finding : report.findings) {
-    Json f = {{"severity", severity_name(finding.severity)}, {"text", finding.text}};
-    if (finding.run) f["run"] = report.runs[*finding.run].path;
-    if (finding.cost_s && std::isfinite(*finding.cost_s)) f["cost_s"] = *finding.cost_s;
-    out["findings"].push_back(std::move(f));
+    const auto number = [&](std::size_t rank) { return report.runs[finding.run.value_or(0)].per_rank[rank].rank; };
+    Json& entry = out["findings"].emplace_back(finding_json(finding, number));
+    if (finding.run) entry["run"] = report.runs[*finding.run].path;
   }
   json_rendering::keep_writable(out);
   return out;

@@ -48,7 +48,7 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
     const bool local = row.name == "compress" || row.name == "decompress";
     table.rows.push_back({row.name, fixed(row.calls, 1), row.bytes > 0 ? bytes(row.bytes) : no_value,
                           seconds(row.total_s), local ? no_value : seconds(row.hidden_s),
-                          local ? no_value : seconds(row.exposed_s())});
+                          local ? no_value : seconds(row.exposed_s)});
   }
   out.push_back(std::move(table));
 }
@@ -63,7 +63,7 @@ void figures(const RunAnalysis& run, Json& out) {
                              {"bytes", row.bytes},
                              {"total_s", row.total_s},
                              {"hidden_s", row.hidden_s},
-                             {"exposed_s", row.exposed_s()}});
+                             {"exposed_s", row.exposed_s}});
   }
   if (const auto& c = all->compression) {
     json["compression"] = {{"work_s", c->work_s},         {"gradient_bytes", c->gradient_bytes},

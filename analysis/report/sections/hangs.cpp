@@ -6,7 +6,8 @@ namespace paceline::analysis {
 namespace hangs_section {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
-  for (const Hang& hang : run.hangs) out.push_back({Severity::problem, hang_text(hang)});
+  for (const Hang& hang : run.hangs)
+    out.push_back({.severity = Severity::problem, .text = hang_text(hang), .kind = "hang"});
   std::string text = sudden_ends_text(run.per_rank);
   if (text.empty()) return;
   text += " The run is left out of the scaling section";

@@ -50,7 +50,30 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   const double cost_s = (change.after - change.before) * steps * (drift ? 0.5 : 1);
   out.push_back({.severity = slower ? Severity::warning : Severity::info,
                  .text = std::move(text),
-                 .cost_s = slower ? std::optional(cost_s) : std::nullopt});
+                 .cost_s = slower ? std::optional(cost_s) : std::nullopt,
+                 .kind = "step change"});
+}
+
+// Iterations that took at least 1.5 times the median, the longest first. The warm-up does not count.
+void slow_findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  constexpr std::size_t most = 3;
+  constexpr double slow_factor = 1.5;
+  const RunIterations& it = run.iterations;
+  const double median_s = 1e-9 * static_cast<double>(it.steady_median_ns);
+  std::vector<std::size_t> slow;
+  for (std::size_t i = it.warmup; i < it.count; ++i) {
+    if (median_s > 0 && it.seconds[i] >= slow_factor * median_s) slow.push_back(i);
+  }
+  std::ranges::stable_sort(slow, std::greater(), [&](std::size_t i) { return it.seconds[i]; });
+  slow.resize(std::min(most, slow.size()));
+  for (const std::size_t i : slow) {
+    const std::string title =
+        fmt::format("Iteration {} is slow: {} times the median", it.numbers[i], fixed(it.seconds[i] / median_s, 1));
+    out.push_back({.text = fmt::format("{} ({} against {}, mean over the ranks).", title, seconds(it.seconds[i]),
+                                       seconds(median_s)),
+                   .kind = "slow iteration",
+                   .places = {{.name = title, .time = it.spans[i], .iteration = it.numbers[i]}}});
+  }
 }
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
@@ -66,6 +89,7 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
                    "speed-ups."});
   }
   change_finding(run, out);
+  slow_findings(run, out);
 }
 
 const char* change_kind(StepChange::Kind kind) {

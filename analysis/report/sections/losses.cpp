@@ -100,7 +100,15 @@ void add_drops(const RunAnalysis& run, std::vector<Finding>& out) {
       " overwritten before the time of the flight recorder was over. Record with a larger --buffer.");
 }
 
+// Where the first rank whose main thread lost events, or whose file is damaged, begins to be incomplete.
+std::vector<FindingPlace> place_of_losses(const RunAnalysis& run) {
+  const auto rank = std::ranges::find_if(run.per_rank, [](const RankSummary& of) { return of.losses.main_thread; });
+  if (rank == run.per_rank.end()) return {};
+  return {{.rank = static_cast<std::size_t>(rank - run.per_rank.begin()), .time = rank->first_loss}};
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  const std::size_t first = out.size();
   add_coverage(run, out);
   add_losses(run, out);
   add_drops(run, out);
@@ -115,6 +123,9 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
                    fmt::format("Only {} of {} ranks {} a trace here. Collect the files of the other ranks in the same "
                                "directory.",
                                run.per_rank.size(), run.ranks, run.per_rank.size() == 1 ? "has" : "have")});
+  }
+  for (Finding& finding : std::span(out).subspan(first)) {
+    if (finding.severity != Severity::info) finding.places = place_of_losses(run);
   }
 }
 

@@ -146,6 +146,19 @@ std::string slow_ranks_text(const RunAnalysis& run) {
   return text;
 }
 
+// The ranks that are late beyond chance, the costliest first.
+std::vector<FindingPlace> slow_places(const RunAnalysis& run) {
+  std::vector<FindingPlace> places;
+  for (const LateRank& late : run.lateness.late) {
+    places.push_back({.name = fmt::format("Rank {} arrived last in {} of {}", run.per_rank[late.rank].rank,
+                                          run.waits[late.rank].last_count,
+                                          plural(run.arrivals[late.rank].collectives, "collective", "collectives")),
+                      .rank = late.rank,
+                      .time = run.arrivals[late.rank].worst});
+  }
+  return places;
+}
+
 void clock_findings(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const WrongClock& clock : run.wrong_clocks) {
     out.push_back(
@@ -154,7 +167,8 @@ void clock_findings(const RunAnalysis& run, std::vector<Finding>& out) {
              "The clock of {} is ahead of the other hosts' by {}: its ranks seem to leave the collectives later "
              "by that time, which all ranks leave together. The traces state an error of {}. The ranks of this "
              "host seem late because of that, so none of them is called slow. Align the clocks of the hosts.",
-             run.hosts[clock.host], seconds(1e-9 * clock.ahead_ns), seconds(1e-9 * run.clock_error_ns))});
+             run.hosts[clock.host], seconds(1e-9 * clock.ahead_ns), seconds(1e-9 * run.clock_error_ns)),
+         .kind = "clock"});
   }
 }
 
@@ -170,7 +184,9 @@ void irregular_findings(const RunAnalysis& run, std::vector<Finding>& out) {
              run.per_rank[late.rank].rank, on_host(run.per_rank[late.rank]), seconds(1e-9 * late.behind_ns),
              plural(run.irregularity.iterations, "iteration", "iterations"), percent(late.share_of_step),
              chance_text(late)),
-         .cost_s = 1e-9 * late.share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0)});
+         .cost_s = 1e-9 * late.share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0),
+         .kind = "irregular rank",
+         .places = {{.rank = late.rank}}});
   }
 }
 
@@ -195,7 +211,11 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   const bool slow = costly(run.lateness) || costly(run.host_lateness);
   out.push_back({.severity = slow ? Severity::warning : Severity::info,
                  .text = std::move(text),
-                 .cost_s = 1e-9 * static_cast<double>(waited_ns) / static_cast<double>(run.per_rank.size())});
+                 .cost_s = 1e-9 * static_cast<double>(waited_ns) / static_cast<double>(run.per_rank.size()),
+                 .kind = !run.lateness.late.empty() ? "slow rank"
+                         : named                    ? "slow host"
+                                                    : "waiting",
+                 .places = slow_places(run)});
 }
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {

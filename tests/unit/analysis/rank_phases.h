@@ -17,7 +17,7 @@ struct RankPhases {
 
 inline RankPhases phases_of(const PhaseTable& table, const Rank& rank) {
   RankPhases result;
-  each_phase_interval(table, rank, [&](const PhaseInterval& interval) {
+  each_phase_interval(table, rank, gpu_activity(table, rank).exposed(), [&](const PhaseInterval& interval) {
     result.total_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
     result.intervals.push_back(interval);
   });

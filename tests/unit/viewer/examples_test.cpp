@@ -25,7 +25,7 @@ TEST(Examples, APanelCountsTheSlicesOfTheSelectedRange) {
   EXPECT_EQ(panel.text(), "computing…");
   document.background().finish();
   EXPECT_EQ(panel.text(), QString("%L1 slices").arg(run->slices));
-  const auto& iteration = run->ranks[0].iterations[1];
+  const auto& iteration = run->index->iterations(0)[1];
   const auto begin = static_cast<double>(iteration.start_ns);
   state.select_range(TimeRange{begin, begin + 1});
   document.background().finish();

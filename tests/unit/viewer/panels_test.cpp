@@ -81,7 +81,7 @@ TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
 TEST(BreakdownPanel, ShowsOnlyTheSelectedRange) {
   Open open(simulated());
   const BreakdownPanel panel(open.document, open.state);
-  const analysis::PhaseTable& phases = *simulated()->phase_table;
+  const analysis::PhaseTable& phases = simulated()->index->phases();
   const analysis::Rank& rank = simulated()->trace.ranks[0];
   const auto iteration = analysis::iterations_of(phases, rank, analysis::phases_of(phases, rank))[2];
   const auto begin = double(iteration.start_ns), end = double(iteration.start_ns + iteration.duration_ns);

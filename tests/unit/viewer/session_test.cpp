@@ -18,18 +18,18 @@ namespace paceline::viewer {
 namespace {
 
 TEST(ClockError, IsNotKnownWhereTheToolGivesNoBound) {
-  const auto run_of = [](int ranks, const char* format, double error_ns) {
+  const auto text_of = [](int ranks, const char* format, double error_ns) {
     viewer::Run run;
     for (int rank = 0; rank < ranks; ++rank) run.trace.ranks.emplace_back().format = format;
     run.clock_error_ns = error_ns;
-    return run;
+    return clock_error_text(run);
   };
-  EXPECT_EQ(clock_error_text(run_of(1, "pace", 1900)), "");
-  EXPECT_EQ(clock_error_text(run_of(2, "pace", 0)), "");
-  EXPECT_EQ(clock_error_text(run_of(2, "pace", 1900)), "at most 1.900 µs");
-  EXPECT_EQ(clock_error_text(run_of(2, "pace", 32e9)), "at most 32.00 s");
-  EXPECT_EQ(clock_error_text(run_of(2, "otf2", 1900)), "at most 1.900 µs");
-  EXPECT_EQ(clock_error_text(run_of(2, "otf2", 16e9)), "not known");
+  EXPECT_EQ(text_of(1, "pace", 1900), "");
+  EXPECT_EQ(text_of(2, "pace", 0), "");
+  EXPECT_EQ(text_of(2, "pace", 1900), "at most 1.900 µs");
+  EXPECT_EQ(text_of(2, "pace", 32e9), "at most 32.00 s");
+  EXPECT_EQ(text_of(2, "otf2", 1900), "at most 1.900 µs");
+  EXPECT_EQ(text_of(2, "otf2", 16e9), "not known");
 }
 
 TEST(Actions, HaveDifferentKeysAndAHelpText) {

@@ -105,7 +105,7 @@ TEST_F(Tables, OfNamesCountTheSelectedRangeAndRanks) {
   auto* panel = open<TablePanel>("Names");
   const auto count_of = [&](const QString& name) { return panel->model().texts(row_of(panel->model(), name))[2]; };
   EXPECT_EQ(count_of("backward"), "32");
-  const analysis::Iteration& iteration = page->run().ranks[1].iterations[3];
+  const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
   const TimeRange range{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)};
   state().select_range(range, {1});
   finish();

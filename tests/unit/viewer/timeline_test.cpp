@@ -149,7 +149,7 @@ TEST_F(TimelineTest, AKeyboardAloneReachesASlice) {
 TEST_F(TimelineTest, BracketsStepThroughIterations) {
   ASSERT_TRUE(state.show_iterations(4, 4));
   press(Qt::Key_BracketRight);
-  const auto& next = run->ranks[0].iterations[5];
+  const auto& next = run->index->iterations(0)[5];
   EXPECT_LT(state.axis().visible().begin_ns, double(next.start_ns));
   EXPECT_GT(state.axis().visible().end_ns, double(next.start_ns + next.duration_ns));
   EXPECT_LT(state.axis().visible().length(), 1.1 * double(next.duration_ns));

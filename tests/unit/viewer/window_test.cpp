@@ -153,7 +153,7 @@ TEST_F(Page, ExportsTheSelectionAsATrace) {
   const QString whole = directory.path() + "/whole", part = directory.path() + "/part";
   const QString filter = trace_filters().front();
   save_trace(page->run(), {}, filter, whole);
-  const analysis::Iteration& iteration = page->run().ranks[1].iterations[3];
+  const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
   state().select_range(TimeRange{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)}, {1});
   page->export_trace(filter, part);
   finish();
@@ -224,7 +224,7 @@ TEST(Follow, ShowsARunThatGrowsAndStaysAtItsEnd) {
   ASSERT_TRUE(QTest::qWaitFor(
       [&] {
         RunPage* page = window.current_page();
-        return page != nullptr && page->run().slices > slices && page->run().ranks[0].iterations.size() == 9;
+        return page != nullptr && page->run().slices > slices && page->run().index->iterations(0).size() == 9;
       },
       20'000));
   RunPage* grown = window.current_page();

@@ -47,8 +47,8 @@ class Hand {
 };
 
 std::optional<CriticalPath> path_of(const Trace& trace) {
-  const PhaseTable table(trace);
-  return critical_path(table, dependency_graph(table));
+  const RunIndex index(trace);
+  return critical_path(index, dependency_graph(index));
 }
 
 std::int64_t phase_of(const CriticalPath& path, std::size_t rank, Phase phase) {
@@ -91,9 +91,9 @@ TEST(CriticalPath, GoesThroughTheRankThatArrivesLast) {
 // From the forward of rank 1 to the end of the allreduce on rank 0, where the path stays.
 TEST(CriticalPath, SegmentsLeadFromSliceToSlice) {
   const Trace trace = two_iterations();
-  const PhaseTable table(trace);
-  const DependencyGraph graph = dependency_graph(table);
-  const auto path = critical_path(table, graph);
+  const RunIndex index(trace);
+  const DependencyGraph graph = dependency_graph(index);
+  const auto path = critical_path(index, graph);
   ASSERT_TRUE(path);
   const auto name_of = [&](const PathPlace& place) {
     const Slices& slices = trace.ranks[place.rank].tracks[place.track].slices;
@@ -300,8 +300,8 @@ TEST(CriticalPath, AServerThatProbesWaitsForTheSender) {
   one.add_slice(62 * ms, 80 * ms, "forward", trainer, "forward");
   one.pop(80 * ms);
   const Trace trace = run.finish();
-  const PhaseTable table(trace);
-  const DependencyGraph graph = dependency_graph(table);
+  const RunIndex index(trace);
+  const DependencyGraph graph = dependency_graph(index);
   EXPECT_TRUE(graph.collectives.empty()) << "rank 0 went on before rank 1 came";
   EXPECT_TRUE(graph.tracks[graph.main[0]].waits.empty());
   const auto& waits = graph.tracks[1].waits;  // of the server

@@ -17,15 +17,15 @@ const std::string trainer = "paceline.trainer";
 
 class ScheduleTest : public ::testing::Test {
  protected:
-  explicit ScheduleTest(Trace trace) : trace_(std::move(trace)), table_(trace_) {}
-  Predictor predictor() const { return {table_, dependency_graph(table_), {}}; }
+  explicit ScheduleTest(Trace trace) : trace_(std::move(trace)), index_(trace_) {}
+  Predictor predictor() const { return {index_, dependency_graph(index_), {}}; }
   double step_ms(const Changes& changes, const RankCpus& cpus = {}) const {
-    const Predictor predictor(table_, dependency_graph(table_), {.cpus = cpus});
+    const Predictor predictor(index_, dependency_graph(index_), {.cpus = cpus});
     return 1e3 * predictor.predict(changes).step_s;
   }
 
   Trace trace_;
-  PhaseTable table_;
+  RunIndex index_;
 };
 
 // Two equal ranks, in ms: forward 20, backward 30 with three layers that end after 6, 20 and 30 and have gradients of
@@ -109,18 +109,18 @@ TEST_F(LayersTest, CopiesOnOneHostTakeTheWholeTransferFromRanksWithoutASpareCore
 
 // Forward and backward are phases, and the layers of backward make up 30 of 77 ms.
 TEST_F(LayersTest, TheLargestKindOfLayersIsInTheList) {
-  const DependencyGraph graph = dependency_graph(table_);
-  const auto kinds = largest_kinds(table_, *critical_path(table_, graph));
+  const DependencyGraph graph = dependency_graph(index_);
+  const auto kinds = largest_kinds(index_.phases(), *critical_path(index_, graph));
   ASSERT_EQ(kinds.size(), 1U);
   EXPECT_EQ(kinds[0].name, "*layer*");
-  const WhatIf found = all_predictions(Predictor(table_, graph, {}, kinds));
+  const WhatIf found = all_predictions(Predictor(index_, graph, {}, kinds));
   const auto faster = std::ranges::find(found.predictions, "--faster '*layer*=2'", &Prediction::options);
   ASSERT_NE(faster, found.predictions.end());
   EXPECT_NEAR(1e3 * faster->step_s, 77 - 15, 0.01);
 }
 
 TEST_F(LayersTest, UpdatersThatSendSomethingElseAreNotRearranged) {
-  const Predictor sharded(table_, dependency_graph(table_), {.other_updater = "sharded"});
+  const Predictor sharded(index_, dependency_graph(index_), {.other_updater = "sharded"});
   EXPECT_THAT(sharded.obstacle({.schedule = GradientSchedule::overlap}), ::testing::HasSubstr("the updater sharded"));
   EXPECT_THAT(sharded.obstacle({.bytes_per_value = 2}), ::testing::HasSubstr("the updater sharded"));
   EXPECT_EQ(sharded.obstacle({.byte_time = 2}), "");

@@ -53,14 +53,14 @@ Trace blocking_job(int iterations = 40, bool uneven = false, int ranks = 2, int 
 
 class WhatIfTest : public ::testing::Test {
  protected:
-  explicit WhatIfTest(Trace trace = blocking_job()) : trace_(std::move(trace)), table_(trace_) {}
+  explicit WhatIfTest(Trace trace = blocking_job()) : trace_(std::move(trace)), index_(trace_) {}
   Predictor predictor(const std::vector<FasterWork>& faster = {}) const {
-    return {table_, dependency_graph(table_), {}, faster};
+    return {index_, dependency_graph(index_), {}, faster};
   }
   double step_ms(const Changes& changes) const { return 1e3 * predictor(changes.faster).predict(changes).step_s; }
 
   Trace trace_;
-  PhaseTable table_;
+  RunIndex index_;
 };
 
 TEST_F(WhatIfTest, AReplayOfEqualIterationsIsExact) {
@@ -78,8 +78,8 @@ TEST_F(WhatIfTest, AReplayOfEqualIterationsIsExact) {
 
 TEST(WhatIf, OneWaitForManyRequestsIsRecordedOnce) {
   const Trace trace = trace_of({.how = InFlight::waitall, .buckets = 13});
-  const PhaseTable table(trace);
-  const Predictor unchanged(table, dependency_graph(table), {}, {});
+  const RunIndex index(trace);
+  const Predictor unchanged(index, dependency_graph(index), {}, {});
   EXPECT_NEAR(unchanged.program().iterations[20].recorded_wait_ns, 15.0 * ms, 0.01 * ms)
       << "rank 0 waits 30, and rank 1 does not";
 }
@@ -167,9 +167,9 @@ TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
 // Of many ranks, only those with the most work beyond the median are relieved.
 TEST(WhatIfList, FindsTheSlowRankAmongMany) {
   const Trace trace = blocking_job(20, false, 12, 10);
-  const PhaseTable table(trace);
+  const RunIndex index(trace);
   std::vector<std::string> relieved;
-  for (const Prediction& of : all_predictions({table, dependency_graph(table), {}}).predictions) {
+  for (const Prediction& of : all_predictions({index, dependency_graph(index), {}}).predictions) {
     if (of.title.ends_with("no slower than the others")) relieved.push_back(of.title);
   }
   EXPECT_THAT(relieved, ::testing::ElementsAre("rank 10 no slower than the others"));
@@ -186,9 +186,9 @@ TEST(ExcessWork, IsOwnWorkBeyondTheMedianAfterTheWarmUp) {
     track.rank = r;
     track.main = true;
     for (std::int32_t i = 0; i < 2; ++i) {
-      track.items.push_back({.phase = Phase::forward, .iteration = i, .ns = forward[i][r]});
-      track.items.push_back({.phase = Phase::backward, .iteration = i, .ns = backward[i][r]});
-      track.items.push_back({.phase = Phase::communication, .iteration = i, .ns = 5.0 * (r + 1)});
+      track.items.own().push_back({.phase = Phase::forward, .iteration = i, .ns = forward[i][r]});
+      track.items.own().push_back({.phase = Phase::backward, .iteration = i, .ns = backward[i][r]});
+      track.items.own().push_back({.phase = Phase::communication, .iteration = i, .ns = 5.0 * (r + 1)});
     }
     program.tracks.push_back(track);
   }
@@ -214,8 +214,8 @@ TEST_F(WhatIfTest, RefusesWhatTheRunCannotShow) {
 
 TEST(WhatIf, HasNoIntervalForFewIterations) {
   const Trace trace = blocking_job(20);
-  const PhaseTable table(trace);
-  const Predictor predictor(table, dependency_graph(table), {});
+  const RunIndex index(trace);
+  const Predictor predictor(index, dependency_graph(index), {});
   EXPECT_EQ(predictor.iterations(), 18U);
   EXPECT_FALSE(predictor.predict({.batch = 2}).ci95);
 }
@@ -223,8 +223,8 @@ TEST(WhatIf, HasNoIntervalForFewIterations) {
 // Iteration i takes the transfers of iteration i + 5 or i − 5, which take as long.
 TEST(WhatIf, AReplayTakesTheTransfersOfANeighbouringBlock) {
   const Trace trace = blocking_job(40, true);
-  const PhaseTable table(trace);
-  const ReplayProgram program = replay_program(table, dependency_graph(table));
+  const RunIndex index(trace);
+  const ReplayProgram program = replay_program(index, dependency_graph(index));
   EXPECT_EQ(partner_of(program, 12), 17);
   EXPECT_EQ(partner_of(program, 17), 12);
   EXPECT_EQ(partner_of(program, 7), 12) << "iteration 2 belongs to the warm-up";

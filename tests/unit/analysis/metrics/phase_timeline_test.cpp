@@ -57,9 +57,9 @@ TEST_P(PhaseTimelines, GiveWhatAllIntervalsGive) {
   for (const std::size_t count : {1, 2, 511, 512, 513, 3000}) {
     const Trace trace = random_trace(random, count);
     const Rank& rank = trace.ranks[0];
-    const PhaseTable table(trace);
-    const RankPhases phases = phases_of(table, rank);
-    const PhaseTimeline timeline(table, rank, GetParam());
+    const RunIndex index(trace);
+    const RankPhases phases = phases_of(index.phases(), rank);
+    const PhaseTimeline timeline(index.phases(), rank, index.exposed(0), GetParam());
     EXPECT_EQ(timeline.totals(), phases.total_ns);
     for (std::size_t round = 0; round < 300; round += test::stride(10)) {
       const auto from = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rank.end_ns + 500));
@@ -103,8 +103,8 @@ TEST_P(PhaseTimelines, GiveTheSameFromLeftToRight) {
   std::mt19937_64 random(12);
   const Trace trace = random_trace(random, 2000);
   const Rank& rank = trace.ranks[0];
-  const PhaseTable table(trace);
-  const PhaseTimeline timeline(table, rank, GetParam());
+  const RunIndex index(trace);
+  const PhaseTimeline timeline(index.phases(), rank, index.exposed(0), GetParam());
   for (const std::int64_t step : {1, 37, 5'000}) {
     PhaseTimeline::Cursor cursor(timeline);
     for (std::int64_t time = -20; time < std::min<std::int64_t>(rank.end_ns, 300 * step) + 20; time += step) {
@@ -119,8 +119,8 @@ TEST(PhaseTimeline, OfARankWithoutSlicesIsItsWholeTime) {
   rank.add_main_thread();
   rank.info().end_ns = 1000;
   const Trace trace = run.finish();
-  const PhaseTable table(trace);
-  const PhaseTimeline timeline(table, trace.ranks[0]);
+  const RunIndex index(trace);
+  const PhaseTimeline timeline(index.phases(), trace.ranks[0], index.exposed(0));
   EXPECT_EQ(timeline.between(-100, 400)[static_cast<std::size_t>(Phase::other)], 400);
   EXPECT_FALSE(timeline.at(1000).has_value());
   EXPECT_EQ(timeline.count_between(0, 1000), 1U);

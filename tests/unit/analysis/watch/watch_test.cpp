@@ -337,8 +337,9 @@ TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
   LiveJob job(directory_);
   job.poll();
   const WatchFrame frame = job.frame();
-  ASSERT_THAT(frame.hangs, SizeIs(1));
-  EXPECT_THAT(frame.hangs.front(),
+  ASSERT_THAT(frame.findings, SizeIs(1));
+  EXPECT_EQ(frame.findings.front().kind, "hang");
+  EXPECT_THAT(frame.findings.front().text,
               HasSubstr("Rank 1 never entered MPI_Allreduce #21 on MPI_COMM_WORLD; ranks 0 and 2"));
   EXPECT_EQ(frame.ranks[0].doing, "MPI_Allreduce");
   EXPECT_EQ(frame.iterations, 19U);  // of 20; the last one may still get collectives
