@@ -53,6 +53,10 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
   run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
   EXPECT_THAT(build_report({run}).verdict.state,
               HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late on average"));
+  run.lateness_causes.clear();
+  const Report without_causes = build_report({run});
+  EXPECT_THAT(without_causes.findings, ::testing::Contains(::testing::Field(
+                                           &Finding::text, HasSubstr("Rank 1 is its latest. Check the clock"))));
 }
 
 TEST(VerdictOfAReport, NamesTheHostOrTheRankThatCostsMore) {
