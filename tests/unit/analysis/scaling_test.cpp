@@ -183,6 +183,21 @@ TEST(Scaling, IntervalsContainTheirEstimates) {
   }
 }
 
+// The longer runs took more than twice the time, so the fixed seconds are cut at 0.
+TEST(Scaling, IntervalsOfTheTimeModelContainItsEstimates) {
+  const Scaling scaling = of_table(
+      "ranks,epochs,images,seconds,seconds_sd\n1,1,100,100,0.5\n1,2,200,206,0.5\n2,1,100,50,0.5\n2,2,200,103,0.5\n");
+  ASSERT_EQ(scaling.time_model.size(), 2U);
+  for (const TimeModelRow& row : scaling.time_model) {
+    ASSERT_TRUE(row.fixed_cut && row.per_epoch_ci95 && row.fixed_ci95);
+    EXPECT_TRUE(row.per_epoch_ci95->contains(row.model.per_epoch_s));
+    EXPECT_TRUE(row.fixed_ci95->contains(0));
+    if (row.speedup_limit_ci95) {
+      EXPECT_TRUE(row.speedup_limit_ci95->contains(*row.speedup_limit));
+    }
+  }
+}
+
 TEST(LawChoice, FixedSecondsBesideEpochsAreFoundFromRunsOfTwoLengths) {
   // T = 30 + epochs × 100/N. Amdahl's law fits each length alone, with different shares, and ties there.
   std::string table = "ranks,epochs,images,seconds\n";
