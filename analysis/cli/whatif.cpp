@@ -8,6 +8,7 @@
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
 #include "analysis/graph/what_if.h"
+#include "analysis/report/changes.h"
 #include "analysis/report/predictions.h"
 #include "analysis/run/pipeline_what_if.h"
 #include "analysis/run/run_analysis.h"
@@ -78,7 +79,7 @@ analysis::WhatIf predictions(const Options& options) {
   const analysis::Trace trace = cli::load_run(analysis::one_run(options.runs));
   for (const std::string& note : trace.notes) print_line(stderr, "paceline whatif: {}", note);
   const analysis::RunIndex index(trace);
-  const analysis::RunAnalysis run = analyse_ranks(index, options.run());
+  analysis::RunAnalysis run = analyse_ranks(index, options.run());
   if (run.refused()) {
     throw Error(fmt::format("{}: events of a main thread were lost, so no replay is possible; record the run again",
                             options.run()));
@@ -119,8 +120,10 @@ analysis::WhatIf predictions(const Options& options) {
     found = all_predictions(predictor);
   }
   found.notes = prediction_limits(run, predictor);
-  if (!changes.any()) add_pipeline_predictions(run, found);
-  return found;
+  if (changes.any()) return found;
+  add_pipeline_predictions(run, found);
+  run.what_if = std::move(found);
+  return first_change_first(run);
 }
 
 int whatif(const Options& options) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "analysis/metrics/autocorrelation.h"
 
@@ -68,7 +69,8 @@ Side side_of(std::span<const Mean> means) {
   return side;
 }
 
-// Fills ratio, interval and the p value before correction.
+// Fills ratio, interval and the p value before correction. The interval of the step is that of its own level, so that
+// it holds 1 where the test does not find a difference.
 void judge(const Side& base, const Side& fresh, QuantityComparison& out) {
   out.base_s = base.seconds;
   out.new_s = fresh.seconds;
@@ -85,24 +87,33 @@ void judge(const Side& base, const Side& fresh, QuantityComparison& out) {
               (base.variance * base.variance / base.degrees + fresh.variance * fresh.variance / fresh.degrees);
   }
   if (!(variance > 0) || !(degrees > 0)) return;
-  const double error = std::sqrt(variance), width = t_quantile_two_sided(0.05, degrees) * error;
+  const double error = std::sqrt(variance), level = out.type == QuantityType::step ? step_level : 0.05,
+               width = t_quantile_two_sided(level, degrees) * error;
   out.ci95 = Interval{std::exp(log_ratio - width), std::exp(log_ratio + width)};
   out.p = t_two_sided(log_ratio / error, degrees);
 }
 
-// Holm's correction of all p values together.
+// The step first; then Holm's correction of the names within it, at what the step leaves of the level.
 void correct(std::vector<QuantityComparison>& quantities) {
-  std::vector<QuantityComparison*> judged;
+  const auto changed = [](const QuantityComparison& of) { return of.ratio > 1 ? Change::slower : Change::faster; };
+  std::vector<QuantityComparison*> names;
+  double left = comparison_level - step_level;
   for (QuantityComparison& quantity : quantities) {
-    if (quantity.p) judged.push_back(&quantity);
+    if (!quantity.p) continue;
+    if (quantity.type != QuantityType::step) {
+      names.push_back(&quantity);
+    } else if (*quantity.p < step_level) {
+      quantity.change = changed(quantity);
+      left = comparison_level;
+    }
   }
-  std::ranges::stable_sort(judged, {}, [](const QuantityComparison* quantity) { return *quantity->p; });
+  std::ranges::stable_sort(names, {}, [](const QuantityComparison* quantity) { return *quantity->p; });
   double largest = 0;
-  for (std::size_t i = 0; i < judged.size(); ++i) {
-    QuantityComparison& quantity = *judged[i];
-    largest = std::max(largest, std::min(*quantity.p * static_cast<double>(judged.size() - i), 1.0));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    QuantityComparison& quantity = *names[i];
+    largest = std::max(largest, std::min(*quantity.p * static_cast<double>(names.size() - i), 1.0));
     quantity.p = largest;
-    if (largest < comparison_level) quantity.change = quantity.ratio > 1 ? Change::slower : Change::faster;
+    if (largest < left) quantity.change = changed(quantity);
   }
 }
 
@@ -146,6 +157,22 @@ std::vector<RunAnalysis> runs_of(std::vector<RunProfile>&& set) {
 RunComparison compare_runs(std::vector<RunProfile> base, std::vector<RunProfile> fresh) {
   using namespace compare_parts;
   RunComparison result;
+  for (const auto* set : {&base, &fresh}) {
+    result.totals = result.totals || std::ranges::any_of(*set, [](const auto& of) { return of.quantities.empty(); });
+  }
+  std::map<Key, std::pair<double, double>> counts;  // of totals
+  if (result.totals) {
+    for (RunProfile& of : base) {
+      for (const Quantity& total : of.totals)
+        counts[{total.type, total.name}].first += total.count / static_cast<double>(base.size());
+      of.quantities = std::move(of.totals);
+    }
+    for (RunProfile& of : fresh) {
+      for (const Quantity& total : of.totals)
+        counts[{total.type, total.name}].second += total.count / static_cast<double>(fresh.size());
+      of.quantities = std::move(of.totals);
+    }
+  }
   const auto base_means = means_of(base), new_means = means_of(fresh);
   const auto has = [](const std::vector<RunProfile>& set, const Key& key) {
     return std::ranges::any_of(set, [&](const RunProfile& profile) { return profile.left_out.contains(key); });
@@ -159,6 +186,10 @@ RunComparison compare_runs(std::vector<RunProfile> base, std::vector<RunProfile>
     if (!usable(means, base.size())) continue;
     if (other != new_means.end() && usable(other->second, fresh.size())) {
       judge(side_of(means), side_of(other->second), quantity);
+      if (result.totals) {
+        std::tie(quantity.base_count, quantity.new_count) = counts[key];
+        quantity.p.reset(), quantity.ci95.reset();
+      }
       result.quantities.push_back(std::move(quantity));
     } else if (other == new_means.end() && !has(fresh, key)) {
       quantity.base_s = side_of(means).seconds;

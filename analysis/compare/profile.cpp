@@ -96,10 +96,9 @@ QuantityType type_of_kind(const std::string& domain, const std::string& category
 }
 
 void add_slices(const PhaseTable& table, std::span<const std::vector<Window>> windows, std::size_t iterations,
-                RunProfile& profile) {
+                RunProfile& profile, std::vector<Quantity>& quantities) {
   const Trace& trace = table.trace();
   const double scale = 1e-9 / static_cast<double>(trace.ranks.size());
-  std::vector<Quantity>& quantities = profile.quantities;
   std::unordered_map<KindId, std::size_t> place;
   const SortedKinds sorted = sort_kinds(table, windows);
   for (std::size_t i = 0; i < sorted.kinds.size(); ++i) {
@@ -120,7 +119,9 @@ void add_slices(const PhaseTable& table, std::span<const std::vector<Window>> wi
       if (!is_compared(track)) continue;
       each_slice(table, track, windows[r], [&](KindId kind, std::size_t iteration, std::int64_t ns) {
         const auto found = place.find(kind);
-        if (found != place.end()) quantities[found->second].seconds[iteration] += scale * static_cast<double>(ns);
+        if (found == place.end()) return;
+        quantities[found->second].seconds[iteration] += scale * static_cast<double>(ns);
+        quantities[found->second].count += 1 / static_cast<double>(trace.ranks.size());
       });
     }
   }
@@ -158,6 +159,7 @@ void merge_equal_names(std::vector<Quantity>& quantities) {
     } else {
       std::vector<double>& sum = merged[known->second].seconds;
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += quantity.seconds[i];
+      merged[known->second].count += quantity.count;
     }
   }
   quantities = std::move(merged);
@@ -172,7 +174,12 @@ const char* type_name(QuantityType type) {
 
 RunProfile profile_run(const Trace& trace, const std::string& path) {
   using namespace profile_parts;
-  RunProfile profile{analyse_run(trace, path), {}, {}};
+  RunProfile profile{.run = analyse_run(trace, path), .quantities = {}};
+  std::vector<std::vector<Window>> whole;
+  for (const Rank& rank : trace.ranks) whole.push_back({{rank.start_ns, rank.end_ns + 1, 0}});
+  add_slices(PhaseTable(trace), whole, 1, profile, profile.totals);
+  merge_equal_names(profile.totals);
+  profile.left_out.clear();
   const RunAnalysis& run = profile.run;
   const std::span<const double> steady = run.iterations.steady();
   if (steady.empty()) return profile;
@@ -182,7 +189,7 @@ RunProfile profile_run(const Trace& trace, const std::string& path) {
   // The trace's ranks are in the same order as those of the analysis.
   std::vector<std::vector<Window>> windows;
   for (const RankSummary& rank : run.per_rank) windows.push_back(windows_of(rank, numbers));
-  add_slices(PhaseTable(trace), windows, numbers.size(), profile);
+  add_slices(PhaseTable(trace), windows, numbers.size(), profile, profile.quantities);
   merge_equal_names(profile.quantities);
   return profile;
 }

@@ -24,12 +24,15 @@ struct Quantity {
   QuantityType type = QuantityType::step;
   std::string name;  // "forward"; of a range its name, with its domain in front where it has one: "domain: name"
   std::vector<double> seconds;  // of each steady iteration that all ranks finished, in their order
+  double count = 0;             // of ranges, calls and kernels in all of these, mean over ranks
 };
 
 struct RunProfile {
   RunAnalysis run;
   std::vector<Quantity> quantities;  // the step first, then phases, then the others, the largest first
-  std::set<std::pair<QuantityType, std::string>> left_out;  // those that take too little time
+  // Without iterations: ranges, calls and kernels over the whole run, with one value each.
+  std::vector<Quantity> totals = {};
+  std::set<std::pair<QuantityType, std::string>> left_out = {};  // those that take too little time
 };
 
 // The quantities of the run's steady iterations; none if it has none. Ranges, calls and kernels that take less than

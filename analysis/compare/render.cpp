@@ -23,9 +23,11 @@ const char* change_word(const QuantityComparison& quantity) {
     case Change::faster:
       return "faster";
     case Change::none:
-      return "no difference shown";
+      break;
   }
-  return "";
+  // One of many names, of which chance moves some as far.
+  if (quantity.ci95 && !quantity.ci95->contains(1)) return quantity.ratio > 1 ? "perhaps slower" : "perhaps faster";
+  return "no difference shown";
 }
 
 namespace comparison_rendering {
@@ -66,9 +68,8 @@ std::string changed_names(const RunComparison& comparison, QuantityType type, Ch
 
 std::string why_not_judged(const RunComparison& comparison) {
   if (comparison.step() == nullptr) {
-    return "Nothing to compare: a side has no iterations that all ranks finished. Put an NVTX range named "
-           "\"iteration\" "
-           "around a training step.";
+    return "Nothing was tested, because a side has no iterations that all ranks finished: names are compared by their "
+           "totals over the whole run. Put an NVTX range named \"iteration\" around a training step.";
   }
   const bool some =
       std::ranges::any_of(comparison.quantities, [](const auto& quantity) { return quantity.p.has_value(); });
@@ -137,6 +138,18 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
                                       change == Change::slower ? "more" : "less", names)});
     }
   }
+  if (comparison.totals) {
+    std::vector<std::string> names;  // the largest differences come first
+    for (const QuantityComparison& quantity : comparison.quantities) {
+      if (names.size() == most_named || quantity.difference_s() == 0) break;
+      names.push_back(fmt::format("{} ({}{}, {} instead of {} times)", quantity.name,
+                                  quantity.difference_s() < 0 ? "−" : "+", seconds(std::abs(quantity.difference_s())),
+                                  count(quantity.new_count), count(quantity.base_count)));
+    }
+    if (!names.empty()) {
+      findings.push_back({Severity::info, fmt::format("The totals differ most for {}.", list_text(names))});
+    }
+  }
   if (!comparison.differences.empty()) {
     findings.push_back(
         {Severity::info, fmt::format("The runs are described differently: {}.", list_text(comparison.differences))});
@@ -151,7 +164,8 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
     if (names.empty()) continue;
     if (only->size() > names.size()) names.push_back(fmt::format("{} more", only->size() - names.size()));
     findings.push_back(
-        {Severity::info, fmt::format("Only the {} side has these, in an iteration: {}.", side, list_text(names))});
+        {Severity::info, fmt::format("Only the {} side has these, {}: {}.", side,
+                                     comparison.totals ? "in all" : "in an iteration", list_text(names))});
   }
   for (const auto* runs : {&comparison.base, &comparison.fresh}) {
     for (const RunAnalysis& run : *runs) {
@@ -205,9 +219,23 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
               .columns = {"of", "name", "verdict", "base", "new", "difference", "change", "95 % interval"},
               .text_columns = 3,
               .note =
-                  "10 % trimmed means. The verdict is corrected for the number of comparisons (Holm, 5 %); the "
-                  "intervals are not."};
+                  "10 % trimmed means. The step is tested first. The verdicts on names are corrected for their number "
+                  "(Holm); the "
+                  "intervals are not, so a name is \"perhaps\" slower where only its interval shows a difference."};
+  if (comparison.totals) {
+    table.title = "Time over the whole run, mean over ranks";
+    table.columns = {"of", "name", "count in base", "count in new", "base", "new", "difference", "change"};
+    table.text_columns = 2;
+    table.note = "Totals of the main threads and streams, nested ones of a name once. They are not tested.";
+  }
   for (const QuantityComparison& quantity : comparison.quantities) {
+    if (comparison.totals) {
+      table.rows.push_back({type_name(quantity.type), quantity.name, count(quantity.base_count),
+                            count(quantity.new_count), seconds(quantity.base_s), seconds(quantity.new_s),
+                            (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
+                            change_text(quantity.ratio)});
+      continue;
+    }
     table.rows.push_back({type_name(quantity.type), quantity.name, change_word(quantity), seconds(quantity.base_s),
                           seconds(quantity.new_s),
                           (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
@@ -229,6 +257,7 @@ Json quantity_json(const QuantityComparison& quantity) {
     out["ratio"] = quantity.ratio;
     set(out, "ci95", quantity.ci95);
     set(out, "p", quantity.p);
+    if (quantity.base_count > 0) out["base_count"] = quantity.base_count, out["new_count"] = quantity.new_count;
     if (quantity.p) {
       out["verdict"] = quantity.change == Change::none ? "undecided" : change_word(quantity);
     }
@@ -248,20 +277,24 @@ std::string comparison_headline(const RunComparison& comparison) {
   using namespace comparison_rendering;
   const std::string base = set_name(comparison.base), fresh = set_name(comparison.fresh);
   const QuantityComparison* step = comparison.step();
-  if (step == nullptr) return fmt::format("{} and {} cannot be compared.", base, fresh);
+  if (step == nullptr && comparison.quantities.empty() && comparison.only_base.empty() && comparison.only_new.empty()) {
+    return fmt::format("{} and {} cannot be compared: they have no names of ranges, calls or kernels.", base, fresh);
+  }
+  if (step == nullptr) return fmt::format("{} and {} are compared by totals, which are not tested.", base, fresh);
+  const char* pair = comparison.between_runs ? "" : " in this pair of runs";
   const std::string times =
       fmt::format("{} in {} and {} in {}", seconds(step->new_s), fresh, seconds(step->base_s), base);
   if (!step->p) return fmt::format("A step takes {}. Not judged.", times);
   const std::string change = fmt::format("{} ({})", change_text(step->ratio), change_interval(*step->ci95));
   switch (step->change) {
     case Change::slower:
-      return fmt::format("{} is slower: a step takes {}: {}.", fresh, times, change);
+      return fmt::format("{} is slower{}: a step takes {}: {}.", fresh, pair, times, change);
     case Change::faster:
-      return fmt::format("{} is faster: a step takes {}: {}.", fresh, times, change);
+      return fmt::format("{} is faster{}: a step takes {}: {}.", fresh, pair, times, change);
     case Change::none:
       break;
   }
-  return fmt::format("No difference in the step time is shown: {}, {}.", times, change);
+  return fmt::format("No difference in the step time is shown{}: {}, {}.", pair, times, change);
 }
 
 std::string render_text(const RunComparison& comparison) {
@@ -294,6 +327,7 @@ std::string render_json(const RunComparison& comparison) {
               {"new", paths_json(comparison.fresh)},
               {"judged", comparison.judged},
               {"between_runs", comparison.between_runs},
+              {"totals", comparison.totals},
               {"differences", comparison.differences},
               {"results", Json::object()},
               {"quantities", Json::array()},

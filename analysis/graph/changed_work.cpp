@@ -38,6 +38,14 @@ void scale(ReplayProgram& program, Factor&& factor) {
   }
 }
 
+// Multiplies the main threads' work by the factor of its rank, iteration and phase.
+void scale_by(ReplayProgram& program, const std::vector<std::vector<PhaseWork>>& factors) {
+  scale(program, [&](const ReplayTrack& track, const ReplayItem& item) {
+    if (!track.main || item.iteration < 0) return 1.0;
+    return factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
+  });
+}
+
 // Scales the main threads' work to `target(rank, values of all ranks)` in each phase of each iteration.
 template <class Target>
 void scale_to(ReplayProgram& program, Target&& target) {
@@ -53,10 +61,7 @@ void scale_to(ReplayProgram& program, Target&& target) {
       }
     }
   }
-  scale(program, [&](const ReplayTrack& track, const ReplayItem& item) {
-    if (!track.main || item.iteration < 0) return 1.0;
-    return factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
-  });
+  scale_by(program, factors);
 }
 
 }  // namespace changed_work_parts
@@ -79,20 +84,50 @@ void balance_ranks(ReplayProgram& program) {
   });
 }
 
-void relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks) {
-  std::vector<bool> relieved(program.ranks, false);
-  for (const std::size_t rank : ranks) relieved[rank] = true;
-  changed_work_parts::scale_to(program, [&](std::size_t r, const std::vector<double>& values) {
-    if (!relieved[r]) return values[r];
-    std::vector<double> others;
-    for (std::size_t other = 0; other < values.size(); ++other) {
-      if (!relieved[other]) others.push_back(values[other]);
+std::vector<double> relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks, std::size_t warmup) {
+  using namespace changed_work_parts;
+  const auto work = work_of(program);
+  const std::size_t count = program.iterations.size();
+  std::vector<double> moved(count > warmup ? count - warmup : 0);
+  if (moved.empty()) return moved;
+  std::vector<PhaseWork> means(program.ranks, PhaseWork{});
+  std::vector<double> totals(program.ranks);
+  std::vector<std::size_t> others;
+  for (std::size_t r = 0; r < program.ranks; ++r) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+      if (!is_own_work(phase)) continue;
+      for (std::size_t i = warmup; i < count; ++i) means[r][phase] += work[r][i][phase];
+      totals[r] += means[r][phase];
     }
-    if (others.empty()) return values[r];
-    std::ranges::sort(others);
-    const double median = (others[(others.size() - 1) / 2] + others[others.size() / 2]) / 2;
-    return std::min(values[r], median);
-  });
+    if (std::ranges::find(ranks, r) == ranks.end()) others.push_back(r);
+  }
+  if (others.empty()) return moved;
+  std::ranges::stable_sort(others, {}, [&](std::size_t r) { return totals[r]; });
+  const std::size_t usual = others[(others.size() - 1) / 2];
+  auto factors = work;
+  for (auto& of_rank : factors) {
+    for (PhaseWork& of : of_rank) of.fill(1);
+  }
+  for (const std::size_t r : ranks) {
+    if (totals[r] <= totals[usual]) continue;
+    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+      if (means[r][phase] <= means[usual][phase]) continue;
+      std::vector<std::size_t> order(moved.size());
+      std::iota(order.begin(), order.end(), warmup);
+      std::vector<double> values;
+      for (const std::size_t i : order) values.push_back(work[usual][i][phase]);
+      std::ranges::sort(values);
+      std::ranges::stable_sort(order, {}, [&](std::size_t i) { return work[r][i][phase]; });
+      for (std::size_t place = 0; place < order.size(); ++place) {
+        const std::size_t i = order[place];
+        const double now = work[r][i][phase];
+        if (now > 0) factors[r][i][phase] = values[place] / now;
+        moved[i - warmup] += (work[usual][i][phase] - now) / static_cast<double>(ranks.size());
+      }
+    }
+  }
+  scale_by(program, factors);
+  return moved;
 }
 
 std::vector<double> excess_work(const ReplayProgram& program, std::size_t warmup) {
@@ -111,24 +146,52 @@ std::vector<double> excess_work(const ReplayProgram& program, std::size_t warmup
   return excess;
 }
 
-double work_deviation(const ReplayProgram& program, std::size_t warmup) {
-  const auto work = changed_work_parts::work_of(program);
-  double squares = 0, count = 0;
-  for (const auto& of_rank : work) {
-    std::vector<double> sums;
-    for (std::size_t i = warmup; i < of_rank.size(); ++i) {
-      double sum = 0;
+std::vector<double> later_arrivals(const ReplayProgram& program, std::size_t ranks, std::size_t warmup) {
+  using namespace changed_work_parts;
+  const std::size_t count = program.iterations.size();
+  std::vector<double> later(count);
+  if (ranks <= program.ranks || count < warmup + 2) return later;
+  const auto work = work_of(program);
+  const auto n = static_cast<double>(count - warmup), recorded = static_cast<double>(program.ranks);
+  std::vector<std::vector<double>> sums(program.ranks, std::vector<double>(count));
+  std::vector<double> of_all(count);  // mean over the ranks
+  double mean = 0;
+  for (std::size_t r = 0; r < program.ranks; ++r) {
+    for (std::size_t i = warmup; i < count; ++i) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) {
-        if (changed_work_parts::is_own_work(phase)) sum += of_rank[i][phase];
+        if (is_own_work(phase)) sums[r][i] += work[r][i][phase];
       }
-      sums.push_back(sum);
+      of_all[i] += sums[r][i] / recorded;
     }
-    if (sums.size() < 2) continue;
-    const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
-    for (const double sum : sums) squares += (sum - mean) * (sum - mean);
-    count += static_cast<double>(sums.size() - 1);
   }
-  return count > 0 ? std::sqrt(squares / count) : 0;
+  for (std::size_t i = warmup; i < count; ++i) mean += of_all[i] / n;
+  // The part of the noise that all ranks have together: the variance of their mean beyond that of independent ranks.
+  double between = 0, within = 0;
+  for (std::size_t r = 0; r < program.ranks; ++r) {
+    double own = 0;
+    for (std::size_t i = warmup; i < count; ++i) own += sums[r][i] / n;
+    for (std::size_t i = warmup; i < count; ++i) within += std::pow(sums[r][i] - own - of_all[i] + mean, 2);
+  }
+  for (std::size_t i = warmup; i < count; ++i) between += std::pow(of_all[i] - mean, 2) / (n - 1);
+  within /= std::max(recorded - 1, 1.0) * (n - 1);
+  const double shared = between > 0 ? std::max(1 - within / recorded / between, 0.0) : 0;
+  std::vector<double> pool;
+  for (const auto& of_rank : sums) {
+    for (std::size_t i = warmup; i < count; ++i) pool.push_back(of_rank[i] - shared * (of_all[i] - mean));
+  }
+  std::ranges::sort(pool);
+  const double further = static_cast<double>(ranks) - recorded;
+  for (std::size_t i = warmup; i < count; ++i) {
+    // The largest of so many draws from the pool is its quantile u^(1/draws), for u spread evenly over 0 to 1 (by
+    // multiples of the golden ratio).
+    const double u = std::fmod(0.5 + 0.6180339887498949 * static_cast<double>(i), 1);
+    const double place = std::pow(u, 1 / further) * static_cast<double>(pool.size());
+    const double largest = pool[std::min(static_cast<std::size_t>(place), pool.size() - 1)];
+    double last = sums[0][i];
+    for (const auto& of_rank : sums) last = std::max(last, of_rank[i]);
+    later[i] = std::max(largest + shared * (of_all[i] - mean) - last, 0.0);
+  }
+  return later;
 }
 
 }  // namespace paceline::analysis

@@ -17,11 +17,13 @@ struct MovedPart {
 };
 
 struct Prediction {
-  std::string title;    // "fp16 allreduce"
-  std::string options;  // of `paceline whatif`: "--fp16"
-  double step_s = 0;
-  std::optional<Interval> ci95;
-  double ratio = 1;      // of the predicted step to the measured one
+  std::string title;                  // "fp16 allreduce"
+  std::string options;                // of `paceline whatif`: "--fp16"
+  double step_s = 0;                  // the mean step
+  double median_s = 0;                // the median step
+  std::optional<Interval> ci95 = {};  // of the mean step
+  bool error_unknown = false;  // what the model is off by was never measured for this kind of change: no interval
+  double ratio = 1;            // of the predicted step to the measured one
   double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step
   std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
   bool bound = false;            // no change of the program does it: communication free, preprocessing free
@@ -30,7 +32,8 @@ struct Prediction {
 };
 
 struct WhatIf {
-  double step_s = 0;      // measured: the median of the steady iterations
+  double step_s = 0;      // measured: the mean of the steady iterations
+  double median_s = 0;    // and their median
   double replayed_s = 0;  // by the replay without changes, from costs of other iterations
   // Share of the steps in which a main thread waits in collectives for the last rank, mean over the ranks: measured,
   // and in the replay without changes.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "analysis/graph/changed_work.h"
 #include "analysis/scaling/long_run.h"
@@ -12,7 +14,7 @@ namespace prediction_parts {
 // How many replays give the replayed step: with one, it would depend on which iterations happen to be paired.
 constexpr std::size_t draws = 4;
 constexpr double least_moved = 0.005;  // of the step
-constexpr double least_width = 1e-6;   // of the median; iterations that differ by less are equal but for rounding
+constexpr double rounding = 1e-6;      // of the step; iterations that differ by less are equal
 
 const std::vector<Phase> per_image = {Phase::forward, Phase::backward, Phase::preprocess, Phase::copy};
 
@@ -22,53 +24,51 @@ double median_of(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-// The expected maximum of n standard normal values (G. Blom, "Statistical Estimates and Transformed Beta-Variables",
-// 1958).
-double expected_maximum(double n) {
-  if (n < 2) return 0;
-  const double wanted = (n - 0.375) / (n + 0.25);
-  double low = 0, high = 10;
-  for (int step = 0; step < 60; ++step) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < wanted ? low : high) = middle;
-  }
-  return low;
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(values.size(), 1));
 }
 
-// By how much each value moves the logarithm of the median m: ψ/(f m), with f the density at the median from the width
-// of a share of the values around it, and ψ = x − m in units of that width, between −1/2 and 1/2 (P. J. Huber, "Robust
-// Statistics", 1981, section 3.2). Then ψ is scaled to the variance of the sign, which the median has. A sign would do
-// for one series; where series are subtracted, it would flip for values that differ little.
-std::vector<double> median_influence(const std::vector<double>& values) {
-  std::vector<double> sorted = values;
-  std::ranges::sort(sorted);
-  const auto n = static_cast<double>(sorted.size());
-  const double share = std::clamp(std::pow(n, -1.0 / 3), 0.05, 0.3);  // on each side of the median
-  const auto at = [&](double q) { return sorted[static_cast<std::size_t>(q * (n - 1) + 0.5)]; };
-  const double median = median_of(sorted), width = at(0.5 + share) - at(0.5 - share);
-  std::vector<double> influence(values.size(), 0);
-  if (width < least_width * median) return influence;
-  double squares = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    influence[i] = std::clamp((values[i] - median) / width, -0.5, 0.5);
-    squares += influence[i] * influence[i];
-  }
-  const double scale = 0.5 / std::sqrt(squares / n) * width / (2 * share * median);
-  for (double& of : influence) of *= scale;
-  return influence;
-}
-
-// The 95 % interval of measured × changed ÷ base as a factor of it; all three are medians of the same iterations.
+// The 95 % interval of measured × changed ÷ base as a factor of it; all three are means of the same iterations. `moved`
+// is the work that a relief takes from each of them, and `error` the part of a step by which the model itself is wrong.
 std::optional<Interval> factor_interval(const std::vector<double>& measured, const std::vector<double>& base,
-                                        const std::vector<double>& changed) {
-  const auto of_measured = median_influence(measured), of_base = median_influence(base);
-  std::vector<double> influence = median_influence(changed);
-  for (std::size_t i = 0; i < influence.size(); ++i) influence[i] += of_measured[i] - of_base[i];
+                                        const std::vector<double>& changed, const std::vector<double>& moved,
+                                        double error) {
+  const double of_measured = mean_of(measured), of_base = mean_of(base), of_changed = mean_of(changed);
+  // How far the step follows the work of the relieved ranks. The difference of their mean work is uncertain as well,
+  // and the two replays do not show that.
+  const double difference = mean_of(moved);
+  const double follows = difference == 0 ? 0 : std::clamp((of_changed - of_base) / difference, 0.0, 1.0);
+  std::vector<double> influence;  // of each iteration on the logarithm of the product
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    influence.push_back(measured[i] / of_measured - base[i] / of_base + changed[i] / of_changed - 1);
+    if (!moved.empty()) influence.back() += follows * (moved[i] - difference) / of_changed;
+    if (std::abs(influence.back()) < rounding) influence.back() = 0;
+  }
   const auto spread = mean_spread(influence);
   const bool equal = std::ranges::all_of(influence, [](double of) { return of == 0; });
   if (!spread || (!equal && !mean_spread(changed))) return std::nullopt;
-  const double half = t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance);
+  const double half = std::hypot(t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance), error);
   return Interval{std::exp(-half), std::exp(half)};
+}
+
+// What a kind of change was off by in closed loops on real runs of two kinds of processor (tests/bench/README.md), as a
+// part of the step: twice the root mean square. Nothing for a kind without such runs, or whose runs disagree.
+std::optional<double> learned_error(const Changes& changes, double bytes_per_value) {
+  constexpr double of_relief = 0.03, of_bandwidth = 0.03, of_fewer_bytes = 0.14, of_overlap = 0.14;
+  Changes others = changes;
+  double squares = 0;
+  const auto take = [&](bool changed, double error) { squares += changed ? error * error : 0; };
+  take(!std::exchange(others.relieved, {}).empty(), of_relief);
+  take(std::exchange(others.byte_time, 1) != 1, of_bandwidth);
+  if (others.bytes_per_value && *others.bytes_per_value <= bytes_per_value) {
+    take(*std::exchange(others.bytes_per_value, std::nullopt) != bytes_per_value, of_fewer_bytes);
+  }
+  if (others.schedule == GradientSchedule::overlap) {
+    others.schedule.reset(), others.bucket_bytes.reset();
+    take(true, of_overlap);
+  }
+  return others.any() ? std::nullopt : std::optional(std::sqrt(squares));
 }
 
 // When the iteration began on each rank; the rank's start where it has no such iteration.
@@ -141,7 +141,8 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   replay_unchanged();
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
-  measured_s_ = prediction_parts::median_of(std::move(measured));
+  measured_s_ = prediction_parts::mean_of(measured);
+  median_s_ = prediction_parts::median_of(std::move(measured));
   sharing_ =
       core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
 }
@@ -167,10 +168,10 @@ void Predictor::replay_unchanged() {
   replayed_waiting_share_ = waiting / std::max(sum, 1.0);
 }
 
-double Predictor::replayed_s() const { return 1e-9 * prediction_parts::median_of(replayed_ns_); }
+double Predictor::replayed_s() const { return 1e-9 * prediction_parts::mean_of(replayed_ns_); }
 
 WhatIf Predictor::unchanged() const {
-  WhatIf out{.step_s = measured_s_, .replayed_s = replayed_s(), .iterations = iterations()};
+  WhatIf out{.step_s = measured_s_, .median_s = median_s_, .replayed_s = replayed_s(), .iterations = iterations()};
   double step = 0;
   for (const std::size_t i : steady()) {
     step += program_.iterations[i].recorded_ns;
@@ -215,7 +216,7 @@ std::string Predictor::obstacle(const Changes& changes) const {
   return "";
 }
 
-ReplayProgram Predictor::changed(const Changes& changes) const {
+ReplayProgram Predictor::changed(const Changes& changes, std::vector<double>* relief_ns) const {
   using namespace prediction_parts;
   ReplayProgram program = program_;
   if (changes.batch != 1) scale_phases(program, per_image, changes.batch);
@@ -227,7 +228,10 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     for (const FasterWork& of : changes.faster) factors.push_back(of.factor);
     speed_up_groups(program, factors);
   }
-  if (!changes.relieved.empty()) relieve_ranks(program, changes.relieved);
+  if (!changes.relieved.empty()) {
+    auto moved = relieve_ranks(program, changes.relieved, program.iterations.size() - steady().size());
+    if (relief_ns != nullptr) *relief_ns = std::move(moved);
+  }
   if (changes.balanced) balance_ranks(program);
   const double bytes_factor = changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
   const GradientSchedule schedule = changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking));
@@ -245,13 +249,14 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     }
   }
   if (changes.ranks) {
-    const double more = expected_maximum(*changes.ranks) - expected_maximum(static_cast<double>(program.ranks));
-    const double extra = more * work_deviation(program, program.iterations.size() - steady().size());
+    const std::size_t warmup = program.iterations.size() - steady().size();
+    const auto later_ns = later_arrivals(program, static_cast<std::size_t>(*changes.ranks), warmup);
     std::vector<bool> seen(program.iterations.size());
     for (ReplayCollective& of : program.collectives) {
-      if (!of.gradient || of.arrivals == 0 || seen[static_cast<std::size_t>(of.iteration)]) continue;
-      seen[static_cast<std::size_t>(of.iteration)] = true;
-      of.extra_ns += std::max(extra, 0.0);
+      if (!of.gradient || of.arrivals == 0) continue;
+      const auto iteration = static_cast<std::size_t>(of.iteration);
+      if (!seen[iteration]) of.extra_ns += later_ns[iteration];
+      seen[iteration] = true;
     }
   }
   return program;
@@ -305,18 +310,23 @@ MessageTime Predictor::message_time_of(const Changes& changes) {
 
 Prediction Predictor::predict(const Changes& changes) const {
   using namespace prediction_parts;
-  const Replayed after = replay(changed(changes), costs_, time_of(changes), message_time_of(changes));
+  std::vector<double> relief_ns;
+  const Replayed after = replay(changed(changes, &relief_ns), costs_, time_of(changes), message_time_of(changes));
   const std::vector<std::size_t> indices = steady();
   const auto base = chosen(base_.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
   Prediction out;
-  out.ratio = median_of(fresh) / std::max(median_of(base), 1e-9);
+  out.ratio = mean_of(fresh) / std::max(mean_of(base), 1e-9);
   out.step_s = measured_s_ * out.ratio;
+  out.median_s = median_s_ * median_of(fresh) / std::max(median_of(base), 1e-9);
   const double ranks = static_cast<double>(program_.ranks);
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   std::vector<double> measured;
   for (const std::size_t i : indices) measured.push_back(program_.iterations[i].recorded_ns);
-  if (const auto factor = factor_interval(measured, base, fresh)) {
-    out.ci95 = Interval{out.step_s * factor->low, out.step_s * factor->high};
+  if (const auto error = learned_error(changes, setup_.bytes_per_value)) {
+    const auto factor = factor_interval(measured, base, fresh, relief_ns, *error);
+    if (factor) out.ci95 = Interval{out.step_s * factor->low, out.step_s * factor->high};
+  } else {
+    out.error_unknown = true;
   }
   out.alters_training = changes.bytes_per_value.value_or(setup_.bytes_per_value) < setup_.bytes_per_value ||
                         (changes.schedule == GradientSchedule::double_buffering && schedule_ != changes.schedule) ||

@@ -1,9 +1,9 @@
 // Predictions: the step time of a recorded run if something about it were different.
 //
 // A prediction replays the run twice, as it was and with the changes, with the same fitted costs and the same draws
-// from the observed transfer times. The predicted step is the measured median step × the ratio of the two medians. The
-// 95 % interval is that of the median of the changed iterations (analysis/scaling/long_run.h). It covers the variation
-// between iterations, and not the errors of the model (docs/metrics.md).
+// from the observed transfer times. The predicted step is the measured mean step × the ratio of the two means; medians
+// stand beside them. The 95 % interval covers the variation between iterations (analysis/scaling/long_run.h) and what
+// the model was off by in closed loops on real runs. A kind of change without such runs has none (docs/metrics.md).
 #pragma once
 
 #include <optional>
@@ -45,7 +45,7 @@ struct Changes {
   double batch = 1;                   // factor of the images per rank and iteration
   std::optional<int> ranks = {};
   bool balanced = false;                   // all ranks have the mean work of the ranks
-  std::vector<std::size_t> relieved = {};  // indices of ranks that get the median work of all others where it is less
+  std::vector<std::size_t> relieved = {};  // indices of ranks that become no slower than the others
   double loader = 1;                       // the loader's speed as a factor; 0: preprocessing takes no time
   std::vector<FasterWork> faster = {};
 
@@ -66,7 +66,7 @@ class Predictor {
             const std::vector<FasterWork>& faster = {});
 
   bool usable() const { return program_.iterations.size() > 0 && base_.complete; }
-  double step_s() const { return measured_s_; }
+  double step_s() const { return measured_s_; }  // the mean after warm-up
   double replayed_s() const;
   // The figures of the unchanged run, without predictions.
   WhatIf unchanged() const;
@@ -84,7 +84,8 @@ class Predictor {
  private:
   std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
   void replay_unchanged();
-  ReplayProgram changed(const Changes& changes) const;
+  // `relief_ns` gets what relieve_ranks() returns.
+  ReplayProgram changed(const Changes& changes, std::vector<double>* relief_ns = nullptr) const;
   CollectiveTime time_of(const Changes& changes) const;
   static MessageTime message_time_of(const Changes& changes);
   std::vector<TransferCost> core_costs(const Changes& changes) const;
@@ -101,7 +102,7 @@ class Predictor {
   std::vector<double> replayed_ns_;  // the steady iterations
   double replayed_waiting_share_ = 0;
   CoreSharing sharing_;
-  double measured_s_ = 0;
+  double measured_s_ = 0, median_s_ = 0;
 };
 
 // The kinds of layers and kernels with most of the critical path, at most two with at least 5 % each, as patterns and

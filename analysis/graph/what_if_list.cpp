@@ -47,8 +47,11 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("double buffering", "--double-buffering", {.schedule = GradientSchedule::double_buffering});
   add("double buffering and fp16", "--double-buffering --fp16",
       {.bytes_per_value = 2, .schedule = GradientSchedule::double_buffering});
-  add("a network of twice the bandwidth", "--bandwidth 2", {.byte_time = 0.5});
-  add("a network of half the latency", "--latency 0.5", {.latency = 0.5});
+  // The ranks of one host need no network, so there is none to buy.
+  if (predictor.hosts().size() > 1 || predictor.hosts().front().host.empty()) {
+    add("a network of twice the bandwidth", "--bandwidth 2", {.byte_time = 0.5});
+    add("a network of half the latency", "--latency 0.5", {.latency = 0.5});
+  }
   add("ring allreduce", "--algorithm ring", {.algorithm = AllreduceAlgorithm::ring});
   add("halving-doubling allreduce", "--algorithm halving_doubling",
       {.algorithm = AllreduceAlgorithm::halving_doubling});

@@ -67,20 +67,6 @@ bool is_about_slow_ranks(const Prediction& prediction) {
 // Which computation would pay, and not how to make it faster.
 bool is_about_faster_work(const Prediction& prediction) { return prediction.options.starts_with("--faster"); }
 
-// The predictions, the one to make first at the top.
-Table first_row_first(const RunAnalysis& run) {
-  WhatIf what_if = *run.what_if;
-  const Prediction* first = first_prediction(run);
-  if (first != nullptr) {
-    const auto at = what_if.predictions.begin() + (first - run.what_if->predictions.data());
-    std::rotate(what_if.predictions.begin(), at, at + 1);
-    what_if.notes.insert(what_if.notes.begin(),
-                         "The first row is the change to make first. The others are ranked by the "
-                         "time per image.");
-  }
-  return prediction_table(what_if);
-}
-
 }  // namespace changes_parts
 
 std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
@@ -129,18 +115,36 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   if (slowest.host != nullptr) slow = run.hosts[slowest.host->rank];
   if (slowest.rank != nullptr) slow = std::to_string(run.per_rank[slowest.rank->rank].rank);
   for (const Prediction& of : run.what_if->predictions) {
-    if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
+    if (of.bound || of.per_image != of.ratio) continue;              // other work
+    if (!of.ci95 || of.ci95->high >= run.what_if->step_s) continue;  // it may gain nothing
     if (changes_parts::is_about_faster_work(of)) continue;
     // Where chance may have made a rank slow, nobody should look for its cause first.
     if (slow.empty() && changes_parts::is_about_slow_ranks(of)) continue;
-    if (best == nullptr) best = &of;
-    if (harmless == nullptr && changes_parts::keeps_results(of)) harmless = &of;
+    const auto better_than = [&](const Prediction* other) { return other == nullptr || of.ratio < other->ratio; };
+    if (better_than(best)) best = &of;
+    if (better_than(harmless) && changes_parts::keeps_results(of)) harmless = &of;
     if (!slow.empty() && of.options == "--relieve " + slow) relief = &of;
   }
   for (const Prediction* preferred : {relief, harmless}) {
     if (preferred != nullptr && 1 - preferred->ratio >= 0.5 * (1 - best->ratio)) return preferred;
   }
   return best;
+}
+
+WhatIf first_change_first(const RunAnalysis& run) {
+  WhatIf what_if = *run.what_if;
+  if (const Prediction* first = first_prediction(run)) {
+    const auto at = what_if.predictions.begin() + (first - run.what_if->predictions.data());
+    std::rotate(what_if.predictions.begin(), at, at + 1);
+    what_if.notes.insert(what_if.notes.begin(),
+                         "The first row is the change to make first. The others are ranked by the time per image.");
+  } else if (!what_if.predictions.empty()) {
+    what_if.notes.insert(
+        what_if.notes.begin(),
+        "No row is advice: for none of them is it certain that a step becomes shorter. They are ranked "
+        "by the time per image.");
+  }
+  return what_if;
 }
 
 namespace changes_parts {
@@ -161,6 +165,13 @@ const Prediction* best_relief(const RunAnalysis& run) {
   return changes_parts::best_of(run, changes_parts::is_about_slow_ranks);
 }
 
+const Prediction* best_uncertain(const RunAnalysis& run) {
+  return changes_parts::best_of(run, [](const Prediction& of) {
+    return of.per_image == of.ratio && !changes_parts::is_about_slow_ranks(of) &&
+           !changes_parts::is_about_faster_work(of);
+  });
+}
+
 const Prediction* best_faster_work(const RunAnalysis& run) {
   return changes_parts::best_of(run, changes_parts::is_about_faster_work);
 }
@@ -169,7 +180,7 @@ std::vector<Table> change_tables(const Report& report) {
   std::vector<Table> tables;
   if (const LostTime* lost = headline_lost_time(report)) tables.push_back(changes_parts::causes_table(report, *lost));
   if (const auto focus = focus_of(report); focus && report.runs[*focus].what_if) {
-    tables.push_back(changes_parts::first_row_first(report.runs[*focus]));
+    tables.push_back(prediction_table(first_change_first(report.runs[*focus])));
     if (report.runs.size() > 1) tables.back().title += fmt::format(" of {}", report.runs[*focus].name);
   }
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });

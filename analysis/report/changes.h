@@ -24,12 +24,16 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost);
 // The speed-up if `seconds` of the N ranks' time were gone. nullopt where nothing would be left.
 std::optional<double> speed_up_without(const Report& report, const LostTime& lost, double seconds);
 
-// The prediction to try first among those that do the same work for the same images. It is the relief of the rank or
-// host that holds the others up if that gains at least half of what the best one gains. Else it is the best change that
-// keeps the results of training and the machine, by the same rule; else the best one. Faster layers and kernels are
-// none of them. Relief of a rank or host and equal ranks only count where one is late beyond chance or a rank holds the
-// critical path. nullptr where none gains.
+// The prediction to try first among those that do the same work for the same images, and whose interval shows that a
+// step becomes shorter. It is the relief of the rank or host that holds the others up if that gains at least half of
+// what the best one gains. Else it is the best change that keeps the results of training and the machine, by the same
+// rule; else the best one. Faster layers and kernels are none of them. Relief of a rank or host and equal ranks only
+// count where one is late beyond chance. nullptr where there is none.
 const Prediction* first_prediction(const RunAnalysis& run);
+// The predictions of a run that has some, the first one at the top, with a note on their order.
+WhatIf first_change_first(const RunAnalysis& run);
+// The prediction of the shortest step among changes of other kinds that do the same work; nullptr where none gains.
+const Prediction* best_uncertain(const RunAnalysis& run);
 // The relief of a rank, or ranks with equal work, that shortens a step most; nullptr where none of them shortens it.
 const Prediction* best_relief(const RunAnalysis& run);
 // The faster layers or kernels that shorten a step most; nullptr where none do.

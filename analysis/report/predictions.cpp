@@ -40,38 +40,45 @@ std::string marked_title(const Prediction& prediction) {
 
 Table prediction_table(const WhatIf& what_if) {
   using namespace prediction_text;
-  Table table{
-      .id = "what-if",
-      .title = "What if: predicted step time",
-      .columns = {"change", "option of whatif", "step", "95 % interval", "change of the step", "time per image",
-                  "moves"},
-      .text_columns = 2,
-      .note = fmt::format(
-          "Measured: {}; replayed from costs of other iterations: {}. The intervals cover the variation between "
-          "iterations. The model knows no contention for cores (except by helper threads) or memory and no congestion "
-          "of the network.",
-          seconds(what_if.step_s), seconds(what_if.replayed_s)),
-      .last_is_text = true};
+  Table table{.id = "what-if",
+              .title = "What if: predicted step time",
+              .columns = {"change", "option of whatif", "mean step", "95 % interval", "median step",
+                          "change of the mean", "time per image", "moves"},
+              .text_columns = 2,
+              .note = fmt::format(
+                  "Measured: a mean of {} and a median of {}; replayed from costs of other iterations: a mean of {}. "
+                  "The model knows "
+                  "no contention for cores (except by helper threads) or memory and no congestion of the network.",
+                  seconds(what_if.step_s), seconds(what_if.median_s), seconds(what_if.replayed_s)),
+              .last_is_text = true};
   for (const std::string& note : what_if.notes) table.note += " " + note;
-  const bool absent = std::ranges::any_of(what_if.predictions, [](const Prediction& of) { return !of.ci95; });
-  if (absent && what_if.iterations >= 20) {
+  const auto& all = what_if.predictions;
+  const auto has_interval = [](const Prediction& of) { return of.ci95.has_value(); };
+  if (std::ranges::any_of(all, has_interval)) {
     table.note +=
-        " An interval is absent where the predicted iterations are so alike that the run is shorter than 20 "
-        "autocorrelation times; record more iterations.";
+        " The intervals cover the variation between iterations and what such predictions were off by on real runs.";
+  }
+  if (std::ranges::any_of(all, &Prediction::error_unknown)) {
+    table.note += " A change has no interval where the error of such predictions was not measured on real runs.";
+  }
+  const auto too_short = [](const Prediction& of) { return !of.ci95 && !of.error_unknown; };
+  if (std::ranges::any_of(all, too_short)) {
+    table.note += " A change has no interval either where the run is shorter than 20 autocorrelation times.";
   }
   for (const Prediction& of : what_if.predictions) {
     const auto interval = [](const Interval& ci95) {
       return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));
     };
     table.rows.push_back({marked_title(of), of.options.empty() ? no_value : of.options, seconds(of.step_s),
-                          or_none(of.ci95, interval), change_text(of.ratio), change_text(of.per_image),
-                          moved_text(of)});
+                          or_none(of.ci95, interval), of.median_s > 0 ? seconds(of.median_s) : no_value,
+                          change_text(of.ratio), change_text(of.per_image), moved_text(of)});
   }
   return table;
 }
 
 Json predictions_json(const WhatIf& what_if) {
   Json out = {{"step_s", what_if.step_s},
+              {"median_s", what_if.median_s},
               {"replayed_s", what_if.replayed_s},
               {"waiting_share", what_if.waiting_share},
               {"replayed_waiting_share", what_if.replayed_waiting_share},
@@ -84,6 +91,7 @@ Json predictions_json(const WhatIf& what_if) {
                                                        {"step_s", of.step_s},
                                                        {"ratio", of.ratio},
                                                        {"per_image_ratio", of.per_image}});
+    if (of.median_s > 0) entry["median_s"] = of.median_s;
     if (of.bound) entry["bound"] = true;
     if (of.alters_training) entry["alters_training"] = true;
     if (of.ci95) entry["ci95"] = {of.ci95->low, of.ci95->high};
@@ -96,9 +104,10 @@ Json predictions_json(const WhatIf& what_if) {
 }
 
 std::string render_what_if_text(const WhatIf& what_if, const std::string& run) {
-  std::string out = wrapped(fmt::format("A step of {} takes {} (median of {} after warm-up).", run,
-                                        seconds(what_if.step_s), plural(what_if.iterations, "iteration", "iterations")),
-                            110, "", "");
+  std::string out =
+      wrapped(fmt::format("A step of {} takes {} (mean of {} after warm-up; median {}).", run, seconds(what_if.step_s),
+                          plural(what_if.iterations, "iteration", "iterations"), seconds(what_if.median_s)),
+              110, "", "");
   Table table = prediction_table(what_if);
   const std::string note = table.note;
   if (table.rows.empty()) {

@@ -250,13 +250,21 @@ std::string prediction_sentence(const RunAnalysis& run, const Prediction& first,
 std::string no_change_text(const RunAnalysis& run) {
   const Prediction* relief = best_relief(run);
   const Prediction* faster = best_faster_work(run);
+  const Prediction* other = best_uncertain(run);
+  if (other != nullptr && (relief == nullptr || other->ratio < relief->ratio)) {
+    return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
+                       other->title, 100 * (1 - other->ratio),
+                       other->error_unknown ? "the error of such predictions is not known"
+                       : other->ci95        ? "the interval of this prediction holds no change"
+                                            : "the run is too short for an interval");
+  }
   if (relief == nullptr && faster != nullptr) {
     return fmt::format("Only faster computation makes a step 1 % shorter: {} is predicted to take {:.1f} % less",
                        faster->title, 100 * (1 - faster->ratio));
   }
   if (relief == nullptr) return "No change that can be predicted makes a step 1 % shorter";
   const std::string unknown = why_lateness_is_unknown(run);
-  return fmt::format("No change is certain to make a step 1 % shorter: for \"{}\", {:.1f} % less is predicted, but {}",
+  return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
                      relief->title, 100 * (1 - relief->ratio),
                      unknown.empty() ? "no rank is late beyond chance" : unknown);
 }

@@ -248,6 +248,7 @@ Prediction as_prediction(const Recorded& recorded, const PipelinePrediction& of,
   prediction.title = std::move(title);
   prediction.options = std::move(options);
   prediction.step_s = of.step_s;
+  prediction.error_unknown = true;
   prediction.ratio = prediction.per_image = of.step_s / recorded.step_s();
   prediction.moved = {{"first forward to last backward", recorded.figures().length_s, of.length_s}};
   return prediction;
@@ -305,6 +306,7 @@ WhatIf pipeline_what_if(const RunAnalysis& run, const PipelineChange& change, co
   const pipeline_prediction::Recorded recorded(run);
   WhatIf what_if{
       .step_s = recorded.step_s(),
+      .median_s = recorded.step_s(),
       .replayed_s = recorded.predict({}).step_s - recorded.figures().length_s + recorded.figures().predicted_length_s};
   what_if.iterations = run.iterations.steady().size();
   if (change.any()) {

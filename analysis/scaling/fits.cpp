@@ -1,13 +1,14 @@
 // The laws through the points of one series.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
 #include "analysis/scaling/fitting.h"
 #include "analysis/scaling/grouping.h"
+#include "analysis/scaling/law_fit.h"
 
 namespace paceline::analysis {
 namespace {
@@ -24,16 +25,6 @@ std::size_t count_ranks(const std::vector<ScalingPoint>& points, std::span<const
   return ranks.size();
 }
 
-// The speed-ups of the points of several ranks. logs[i] belongs to which[i], and the first one is the 1-rank point.
-std::vector<SpeedupPoint> speedups_of(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which,
-                                      std::span<const double> logs) {
-  std::vector<SpeedupPoint> out;
-  for (std::size_t i = 1; i < which.size(); ++i) {
-    out.push_back({static_cast<double>(points[which[i]].ranks), std::exp(logs[0] - logs[i])});
-  }
-  return out;
-}
-
 // The point at which the curve with the serial share s is furthest from the measured speed-up, relative to it.
 std::pair<std::size_t, double> worst_miss(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which,
                                           double s) {
@@ -46,46 +37,17 @@ std::pair<std::size_t, double> worst_miss(const std::vector<ScalingPoint>& point
   return worst;
 }
 
-std::optional<Interval> cut(std::optional<Interval> interval, double low, double high) {
-  if (!interval || interval->high <= low || interval->low >= high) return std::nullopt;  // the law does not hold
-  return Interval{std::max(low, interval->low), std::min(high, interval->high)};
-}
-
 // The points of one series and their times. [0] is the 1-rank point.
 struct Series {
   const std::vector<ScalingPoint>& points;
   const Which& which;
   LogTimes times;
-
-  template <class Figure>
-  std::optional<Interval> interval(Figure&& figure) const {
-    return interval_of(times.logs, times.spreads,
-                       [&](std::span<const double> logs) { return figure(speedups_of(points, which, logs)); });
-  }
-  template <class Figure>
-  Estimate estimate(Figure&& figure) const {
-    return estimate_of(times.logs, times.spreads,
-                       [&](std::span<const double> logs) { return figure(speedups_of(points, which, logs)); });
-  }
 };
 
 // The chance that a value with this error is as far from 0 or further.
 double chance_of(const Estimate& estimate) {
   if (!(estimate.error > 1e-12) || !std::isfinite(estimate.error)) return 1;
   return t_two_sided(estimate.value / estimate.error, estimate.degrees);
-}
-
-// Whether some residual of Amdahl's law is larger than the noise explains: the largest of the points, corrected for
-// their number.
-bool is_misfit(const Series& series, double error_rate) {
-  const std::size_t count = series.which.size() - 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto residual = series.estimate([&](const std::vector<SpeedupPoint>& p) {
-      return std::log(p[i].speedup / amdahl_speedup(fit_amdahl_unbounded(p), p[i].ranks));
-    });
-    if (chance_of(residual) < error_rate / static_cast<double>(count)) return true;
-  }
-  return false;
 }
 
 // Whether some point took longer than both its neighbours allow. Any sum of terms c·N^a with c ≥ 0 (serial and divided
@@ -125,20 +87,23 @@ std::optional<std::size_t> foreign_point(const Series& series, double error_rate
 
 AmdahlFit fit_of(const std::vector<ScalingPoint>& points, Which which) {
   AmdahlFit fit;
-  const Series series{points, which, log_times(points, which)};
-  const auto measured = speedups_of(points, which, series.times.logs);
-  fit.serial_fraction = fit_amdahl(measured);
-  fit.ci95 = cut(series.interval([](const auto& p) { return fit_amdahl_unbounded(p); }), 0, 1);
+  Which predicted(which.size() - 1);
+  std::iota(predicted.begin(), predicted.end(), std::size_t{1});
+  const LawFit amdahl(Law::amdahl, points, which, predicted);
+  fit.serial_fraction = amdahl.estimate(LawFit::share()).value_or(0);
+  fit.ci95 = amdahl.interval(LawFit::share());
   if (fit.ci95 && fit.ci95->low > 1e-6) fit.limit_ci95 = Interval{1 / fit.ci95->high, 1 / fit.ci95->low};
   const std::size_t counts = count_ranks(points, which);
   if (counts >= 3) {
-    fit.usl = fit_usl(measured);
+    const LawFit usl(Law::usl, points, which, predicted);
+    fit.usl = Usl{usl.estimate(LawFit::share()).value_or(0), usl.estimate(LawFit::growth()).value_or(0)};
     fit.usl_weak = counts < 6;
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    fit.sigma_ci95 = cut(series.interval([](const auto& p) { return fit_usl_unbounded(p).sigma; }), 0, infinity);
-    fit.kappa_ci95 = cut(series.interval([](const auto& p) { return fit_usl_unbounded(p).kappa; }), 0, infinity);
+    fit.sigma_ci95 = usl.interval(LawFit::share());
+    fit.kappa_ci95 = usl.interval(LawFit::growth());
     if (fit.kappa_ci95 && fit.kappa_ci95->low > 0) {
-      fit.peak_ci95 = series.interval([](const auto& p) { return fit_usl_unbounded(p).peak_ranks(); });
+      if (const auto squared = usl.interval(LawFit::peak_squared())) {
+        fit.peak_ci95 = Interval{std::sqrt(squared->low), std::sqrt(squared->high)};
+      }
     }
   }
   std::tie(fit.worst_point, fit.worst_miss) = worst_miss(points, which, fit.serial_fraction);
@@ -243,10 +208,8 @@ void fit_laws(Scaling& scaling) {
   for (auto& fit : scaling.fits) {
     if (!is_tested(fit)) continue;
     const Series series{points, fit.points, log_times(points, fit.points)};
-    // Two tests share the error rate.
-    const double error_rate = corrected(2 * tested, refusal_error_rate);
-    fit.misfit = is_misfit(series, error_rate);
-    fit.foreign = foreign_point(series, error_rate);
+    // This test and those of the laws share the error rate.
+    fit.foreign = foreign_point(series, corrected(2 * tested, refusal_error_rate));
   }
   std::stable_sort(scaling.fits.begin(), scaling.fits.end(), [&](const AmdahlFit& a, const AmdahlFit& b) {
     const std::size_t ranks_a = count_ranks(points, a.points), ranks_b = count_ranks(points, b.points);
@@ -266,9 +229,11 @@ void fit_weak_scaling(Scaling& scaling) {
     std::sort(which.begin() + 1, which.end(),
               [&](std::size_t a, std::size_t b) { return points[a].ranks < points[b].ranks; });
     GustafsonFit fit;
-    const Series series{points, which, log_times(points, which)};
-    fit.serial_fraction = fit_gustafson(speedups_of(points, which, series.times.logs));
-    fit.ci95 = cut(series.interval([](const auto& p) { return fit_gustafson_unbounded(p); }), 0, 1);
+    Which predicted(which.size() - 1);
+    std::iota(predicted.begin(), predicted.end(), std::size_t{1});
+    const LawFit gustafson(Law::gustafson, points, which, predicted);
+    fit.serial_fraction = gustafson.estimate(LawFit::share()).value_or(0);
+    fit.ci95 = gustafson.interval(LawFit::share());
     fit.points = std::move(which);
     scaling.weak.push_back(std::move(fit));
   }

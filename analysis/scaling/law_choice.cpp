@@ -1,157 +1,90 @@
 // Which law describes a series best, by cross-validation, and what it predicts for more ranks.
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <functional>
-#include <set>
+#include <limits>
+#include <numeric>
 
 #include "analysis/scaling/fitting.h"
 #include "analysis/scaling/grouping.h"
+#include "analysis/scaling/law_fit.h"
 
 namespace paceline::analysis {
 namespace law_choice_parts {
 
 using Which = std::vector<std::size_t>;
 
-// Points whose times are given as logarithms of seconds for each image.
-struct Sample {
-  const std::vector<ScalingPoint>* points = nullptr;
-  Which which;                  // [0] is the 1-rank point
-  std::vector<std::size_t> of;  // positions in `which` that are predicted: those of the series above 1 rank
-  double ranks(std::size_t i) const { return (*points)[which[i]].ranks; }
-};
-
-// The logarithm of T(1)/T(N) for the work of the series, from the logarithms of times of the sample without the rank
-// count `without` (0: with all). Nothing if the points that are left do not determine the law.
-using Model = std::function<std::optional<double>(const Sample&, std::span<const double> logs, double without,
-                                                  double ranks, bool bounded)>;
-
-std::vector<SpeedupPoint> speedups_without(const Sample& sample, std::span<const double> logs, double without) {
-  std::vector<SpeedupPoint> speedups;
-  for (const std::size_t i : sample.of) {
-    if (sample.ranks(i) != without) speedups.push_back({sample.ranks(i), std::exp(logs[0] - logs[i])});
-  }
-  return speedups;
-}
-
-std::optional<double> logarithm(double speedup) {
-  return speedup > 0 && std::isfinite(speedup) ? std::optional(std::log(speedup)) : std::nullopt;
-}
-
-std::optional<double> amdahl_model(const Sample& sample, std::span<const double> logs, double without, double ranks,
-                                   bool bounded) {
-  const auto speedups = speedups_without(sample, logs, without);
-  if (speedups.empty()) return std::nullopt;
-  return logarithm(amdahl_speedup(bounded ? fit_amdahl(speedups) : fit_amdahl_unbounded(speedups), ranks));
-}
-
-std::optional<double> usl_model(const Sample& sample, std::span<const double> logs, double without, double ranks,
-                                bool bounded) {
-  const auto speedups = speedups_without(sample, logs, without);
-  if (speedups.size() < 2) return std::nullopt;
-  return logarithm((bounded ? fit_usl(speedups) : fit_usl_unbounded(speedups)).capacity(ranks));
-}
-
-std::optional<double> gustafson_model(const Sample& sample, std::span<const double> logs, double without, double ranks,
-                                      bool bounded) {
-  const auto speedups = speedups_without(sample, logs, without);
-  if (speedups.empty()) return std::nullopt;
-  return logarithm(gustafson_speedup(bounded ? fit_gustafson(speedups) : fit_gustafson_unbounded(speedups), ranks));
-}
-
-// T = fixed + epochs × epoch/N: the fixed seconds stay, and the epochs are divided. By least squares of
-// relative errors through runs of all lengths.
-std::optional<double> fixed_epochs_model(const Sample& sample, std::span<const double> logs, double without,
-                                         double ranks, bool bounded) {
-  double ff = 0, fe = 0, ee = 0, ft = 0, et = 0;
-  double least = INFINITY, most = 0;  // epochs
-  for (std::size_t i = 0; i < sample.which.size(); ++i) {
-    const ScalingPoint& point = (*sample.points)[sample.which[i]];
-    if (sample.ranks(i) == without) continue;
-    least = std::min(least, point.epochs), most = std::max(most, point.epochs);
-    const double seconds = std::exp(logs[i]) * point.images;
-    const double f = 1 / seconds, e = point.epochs / point.ranks / seconds;
-    ff += f * f, fe += f * e, ee += e * e, ft += f, et += e;
-  }
-  if (!(most > 1.01 * least)) return std::nullopt;
-  const double determinant = ff * ee - fe * fe;
-  if (!(determinant > 1e-9 * ff * ee)) return std::nullopt;
-  double fixed = (ft * ee - et * fe) / determinant, epoch = (et * ff - ft * fe) / determinant;
-  if (bounded && fixed < 0) fixed = 0, epoch = et / ee;
-  if (bounded && epoch < 0) return std::nullopt;
-  const double epochs = (*sample.points)[sample.which[sample.of.front()]].epochs;
-  return logarithm((fixed + epochs * epoch) / (fixed + epochs * epoch / ranks));
-}
-
-struct Candidate {
-  Law law;
-  Model model;
-};
-
-// The root mean square error over the left-out rank counts; nothing if one of them cannot be predicted.
-std::optional<double> left_out_error(const Sample& sample, std::span<const double> logs, const Model& model) {
-  double squares = 0;
-  for (const std::size_t i : sample.of) {
-    const auto predicted = model(sample, logs, sample.ranks(i), sample.ranks(i), true);
-    if (!predicted) return std::nullopt;
-    // The law gives a speed-up; the measured 1-rank time turns it into a time.
-    squares += std::pow(logs[0] - *predicted - logs[i], 2);
-  }
-  return std::sqrt(squares / static_cast<double>(sample.of.size()));
-}
-
-LawChoice::Prediction predict(const Sample& sample, const LogTimes& times, const Model& model, int ranks) {
+LawChoice::Prediction predict(const std::vector<const LawFit*>& laws, int ranks) {
   LawChoice::Prediction prediction{.ranks = ranks, .speedup = 1, .ci95 = {}};
-  prediction.speedup = std::exp(model(sample, times.logs, 0, ranks, true).value_or(0));
-  const auto interval = interval_of(times.logs, times.spreads, [&](std::span<const double> logs) {
-    return model(sample, logs, 0, ranks, false).value_or(NAN);
-  });
-  // Bounds such as s >= 0 mean that N ranks are at most N times as fast.
-  if (interval && interval->low < std::log(ranks)) {
-    prediction.ci95 = Interval{std::exp(interval->low), std::min<double>(ranks, std::exp(interval->high))};
+  const LawFit& chosen = *laws.front();
+  prediction.speedup = chosen.estimate(chosen.speedup(ranks)).value_or(1);
+  prediction.ci95 = chosen.interval(chosen.speedup(ranks));
+  for (const LawFit* other : laws) {
+    const auto of = prediction.ci95 ? other->interval(other->speedup(ranks)) : std::nullopt;
+    if (!of) continue;
+    prediction.ci95 = Interval{std::min(prediction.ci95->low, of->low), std::max(prediction.ci95->high, of->high)};
   }
   return prediction;
 }
 
-LawChoice choice_among(const Sample& sample, std::span<const Candidate> candidates) {
+// The laws that explain the points of a series, the chosen one first; nothing for too few rank counts.
+LawChoice choice_among(const std::vector<LawFit>& laws, const LogTimes& times, std::span<const int> counts,
+                       double error_rate) {
   LawChoice choice;
-  std::set<double> counts;
-  for (const std::size_t i : sample.of) counts.insert(sample.ranks(i));
-  if (counts.size() + 1 < fewest_for_choice) return choice;
-  const LogTimes times = log_times(*sample.points, sample.which);
-  const Candidate* best = nullptr;
-  double least = INFINITY;
-  for (const Candidate& candidate : candidates) {
-    const auto error = left_out_error(sample, times.logs, candidate.model);
+  const bool noise_is_known = have_interval(times.spreads);
+  std::vector<const LawFit*> left;
+  for (const LawFit& law : laws) {
+    if (noise_is_known && times.logs.size() >= 3 && law.is_misfit(error_rate)) {
+      choice.refused.push_back(law.law());
+    } else {
+      left.push_back(&law);
+    }
+  }
+  if (counts.size() < fewest_for_choice) return choice;
+  const LawFit* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const LawFit* law : left) {
+    const auto error = law->left_out_error();
     if (!error) continue;
-    choice.errors.push_back({candidate.law, *error});
+    choice.errors.push_back({law->law(), *error});
     constexpr double rounding = 1e-6;  // laws with fewer parameters come first and win a tie
-    if (*error < least - rounding) least = *error, best = &candidate;
+    if (*error < least - rounding) least = *error, best = law;
   }
   if (best == nullptr) return choice;
-  choice.chosen = best->law;
-  const int most = static_cast<int>(*counts.rbegin());
-  for (const int ranks : {2 * most, 4 * most}) {
-    choice.predictions.push_back(predict(sample, times, best->model, ranks));
+  std::vector<const LawFit*> as_good = {best};
+  if (noise_is_known) {
+    // A law counts as good as the best one where chance explains the difference of their squares. The simplest of these
+    // is chosen, and those that are as simple or simpler than the best one have a say in the interval.
+    double variance = 0, degrees = 0;
+    for (const Spread* spread : times.spreads) {
+      variance += spread->variance / static_cast<double>(times.spreads.size());
+      degrees += spread->degrees;
+    }
+    const double t = t_quantile_two_sided(0.05, degrees);
+    for (const LawFit* law : left) {
+      const bool explains = law->squares() - best->squares() <= t * t * variance;
+      if (law != best && explains && law->parameters() <= best->parameters()) as_good.push_back(law);
+    }
+    std::ranges::stable_sort(as_good, {}, &LawFit::parameters);
   }
+  choice.chosen = as_good.front()->law();
+  const int most = counts.back();
+  for (const int ranks : {2 * most, 4 * most}) choice.predictions.push_back(predict(as_good, ranks));
   return choice;
 }
 
 // The points of the series, then those of the same series with other numbers of epochs.
-Sample sample_of(const std::vector<ScalingPoint>& points, const Which& series) {
-  Sample sample{.points = &points, .which = series, .of = {}};
-  for (std::size_t i = 1; i < series.size(); ++i) sample.of.push_back(i);
+Which with_other_lengths(const std::vector<ScalingPoint>& points, const Which& series) {
+  Which all = series;
   const ScalingPoint& first = points[series.back()];
-  if (!(first.epochs > 0)) return sample;
+  if (!(first.epochs > 0)) return all;
   for (std::size_t p = 0; p < points.size(); ++p) {
     const ScalingPoint& point = points[p];
     if (!(point.epochs > 0) || !(point.seconds > 0) || point.work == first.work) continue;
     const bool same_epoch = equal_within_1_percent(point.images / point.epochs, first.images / first.epochs);
     const bool same_series =
         point.ranks == 1 ? point.series == points[series.front()].series : point.series == first.series;
-    if (same_epoch && same_series) sample.which.push_back(p);
+    if (same_epoch && same_series) all.push_back(p);
   }
-  return sample;
+  return all;
 }
 
 // The highest speed-up that the USL allows: at its peak, or 1/σ without one. Nothing where the runs do not bound it.
@@ -166,21 +99,37 @@ void add_usl_limit(Scaling& scaling, const AmdahlFit& fit) {
 
 }  // namespace law_choice_parts
 
+bool LawChoice::refuses(Law law) const { return std::ranges::find(refused, law) != refused.end(); }
+
 void choose_laws(Scaling& scaling) {
   using namespace law_choice_parts;
+  const auto& points = scaling.points;
+  const double error_rate = corrected(2 * (scaling.fits.size() + scaling.weak.size()), refusal_error_rate);
+  const auto choose = [&](const Which& series, std::initializer_list<Law> laws) {
+    Which predicted(series.size() - 1);
+    std::iota(predicted.begin(), predicted.end(), std::size_t{1});
+    std::vector<int> counts;
+    for (const std::size_t p : series) counts.push_back(points[p].ranks);
+    std::ranges::sort(counts);
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    std::vector<LawFit> fits;
+    const Which all_lengths = with_other_lengths(points, series);
+    for (const Law law : laws) {
+      if (law == Law::fixed_epochs && all_lengths.size() == series.size()) continue;  // one length does not divide them
+      fits.emplace_back(law, points, law == Law::fixed_epochs ? all_lengths : series, predicted);
+    }
+    return choice_among(fits, log_times(points, series), counts, error_rate);
+  };
   for (AmdahlFit& fit : scaling.fits) {
-    std::vector<Candidate> candidates;
-    if (!fit.misfit) candidates.push_back({Law::amdahl, amdahl_model});
-    candidates.push_back({Law::fixed_epochs, fixed_epochs_model});
-    candidates.push_back({Law::usl, usl_model});
-    Sample sample = sample_of(scaling.points, fit.points);
-    fit.choice = choice_among(sample, candidates);
+    fit.choice = choose(fit.points, {Law::amdahl, Law::fixed_epochs, Law::logarithmic, Law::usl});
+    fit.misfit = fit.choice.refuses(Law::amdahl);
+    if (fit.choice.refuses(Law::usl)) {
+      fit.usl.reset(), fit.sigma_ci95.reset(), fit.kappa_ci95.reset(), fit.peak_ci95.reset();
+    }
   }
   for (GustafsonFit& fit : scaling.weak) {
-    const Candidate candidates[] = {{Law::gustafson, gustafson_model}, {Law::usl, usl_model}};
-    Sample sample{.points = &scaling.points, .which = fit.points, .of = {}};
-    for (std::size_t i = 1; i < fit.points.size(); ++i) sample.of.push_back(i);
-    fit.choice = choice_among(sample, candidates);
+    fit.choice = choose(fit.points, {Law::gustafson, Law::logarithmic, Law::usl});
+    fit.misfit = fit.choice.refuses(Law::gustafson);
   }
   if (scaling.speedup_limit || scaling.fits.empty()) return;
   const AmdahlFit& best = scaling.fits.front();

@@ -33,21 +33,8 @@ struct SpeedupPoint {
 // The s in [0, 1] that minimises Σ(S − S_Amdahl(s, N))². The curve goes through S(1) = 1. Needs a point with N > 1.
 double fit_amdahl(std::span<const SpeedupPoint> points);
 
-// The same without the bounds of s. An s below 0 means that the points are faster than a perfect division of all work.
-// Intervals are computed for this s and cut at 0 and 1.
-double fit_amdahl_unbounded(std::span<const SpeedupPoint> points);
-
 // The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N) and need not go through S(1) = 1.
 // If its s is far from that of fit_amdahl, the points do not lie on one curve.
 double fit_amdahl_free_start(std::span<const SpeedupPoint> points);
-
-// Linear least squares of N/S − 1 = σ(N−1) + κN(N−1), both at least 0. Needs 2 different N > 1; fewer than 6 points
-// are weak evidence (Gunther).
-Usl fit_usl(std::span<const SpeedupPoint> points);
-Usl fit_usl_unbounded(std::span<const SpeedupPoint> points);
-
-// The s in [0, 1] that minimises Σ(N − S − s(N−1))²; S is the scaled speed-up of weak scaling.
-double fit_gustafson(std::span<const SpeedupPoint> points);
-double fit_gustafson_unbounded(std::span<const SpeedupPoint> points);
 
 }  // namespace paceline::analysis

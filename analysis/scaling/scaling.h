@@ -76,7 +76,7 @@ struct ScalingPoint {
   std::optional<Interval> weak_efficiency_ci95, scaled_speedup_ci95;
 };
 
-enum class Law : std::uint8_t { amdahl, usl, fixed_epochs, gustafson };
+enum class Law : std::uint8_t { amdahl, usl, fixed_epochs, gustafson, logarithmic };
 
 // Which law describes the points of a series best: the one that predicts left-out rank counts with the smallest error
 // (leave-one-out cross-validation; M. Stone, J. Royal Statistical Society B 36, 1974). Every rank count above 1 is left
@@ -91,8 +91,10 @@ struct LawChoice {
     double speedup = 1;            // of weak scaling the scaled one
     std::optional<Interval> ci95;  // for the case that the law holds
   };
+  std::vector<Law> refused;   // whose residuals are larger than the noise explains; they are not compared
   std::vector<Error> errors;  // of the laws that can be left without a point; those with fewer parameters first
-  std::optional<Law> chosen;  // nothing: too few rank counts, or no law is left
+  bool refuses(Law law) const;
+  std::optional<Law> chosen;                 // nothing: too few rank counts, or no law is left
   std::vector<Prediction> predictions = {};  // by the chosen law, at 2 and 4 times the most ranks that were measured
 };
 
@@ -111,9 +113,9 @@ struct AmdahlFit {
   // The point that the curve misses most, and the share missed of the measured speed-up.
   std::size_t worst_point = 0;
   double worst_miss = 0;
-  bool misfit = false;                 // the known noise does not explain the residuals, so the law is refused
+  bool misfit = false;                 // the known noise does not explain the residuals, so Amdahl's law is refused
   std::optional<std::size_t> foreign;  // the only point without which the times follow some law
-  LawChoice choice;                    // among Amdahl's law, the USL, and fixed + epochs × epoch
+  LawChoice choice;                    // among Amdahl's law, logarithmic costs, the USL, and fixed + epochs × epoch
 };
 
 // Points of equal work that look like a series but must not be joined: their series columns differ.
@@ -134,7 +136,8 @@ struct GustafsonFit {
   std::vector<std::size_t> points;
   double serial_fraction = 0;  // of the time on N ranks
   std::optional<Interval> ci95;
-  LawChoice choice;  // among Gustafson's law and the USL of the scaled speed-up
+  bool misfit = false;
+  LawChoice choice;  // among Gustafson's law, logarithmic costs and the USL of the scaled speed-up
 };
 
 // Two points of equal ranks and equal work whose series differ.

@@ -42,6 +42,11 @@ std::vector<double> seconds_of(const std::vector<ScalingPoint>& points, const Wh
   return seconds;
 }
 
+// The interval with the estimate, which bounds may have moved.
+void include(std::optional<Interval>& interval, double estimate) {
+  if (interval) interval = Interval{std::min(interval->low, estimate), std::max(interval->high, estimate)};
+}
+
 // Fills the model and the intervals of the row. False if longer runs did not take longer.
 bool fit_row(const std::vector<ScalingPoint>& points, TimeModelRow& row) {
   const auto times = log_times(points, row.points);
@@ -55,7 +60,7 @@ bool fit_row(const std::vector<ScalingPoint>& points, TimeModelRow& row) {
   if (row.per_epoch_ci95 && row.per_epoch_ci95->low <= 0) row.per_epoch_ci95.reset();
   if (row.fixed_ci95) {
     row.fixed_ci95->low = std::max(0.0, row.fixed_ci95->low);
-    if (row.fixed_ci95->high <= 0) row.fixed_ci95.reset();
+    row.fixed_ci95->high = std::max(0.0, row.fixed_ci95->high);
   }
   if (row.model.fixed_s < 0) {
     // The best model whose fixed seconds are not below 0: a line through the origin.
@@ -67,6 +72,8 @@ bool fit_row(const std::vector<ScalingPoint>& points, TimeModelRow& row) {
     row.fixed_cut = true;
     row.model = {0, xy / xx};
   }
+  include(row.fixed_ci95, row.model.fixed_s);
+  include(row.per_epoch_ci95, row.model.per_epoch_s);
   return true;
 }
 
@@ -134,6 +141,7 @@ void fit_time_models(Scaling& scaling) {
     if (!row.one) continue;
     row.speedup_limit = rows[*row.one].model.per_epoch_s / row.model.per_epoch_s;
     row.speedup_limit_ci95 = limit_interval(points, rows[*row.one], row);
+    include(row.speedup_limit_ci95, *row.speedup_limit);
     scaling.speedup_limit = row.speedup_limit;  // rows are sorted: the last is that of the largest N
     scaling.speedup_limit_ci95 = row.speedup_limit_ci95;
     scaling.limit_from_time_model = true;

@@ -2,7 +2,7 @@
 // of anything in sound runs, and whether they find the slow ranks. The jobs come from judge/jobs.h, never from the
 // generator that tunes the tests.
 //
-//   judge [--runs N] [--kind NAME] [--ranks N] [--iterations N] [--cells] [--level]
+//   judge [--runs N] [--kind NAME] [--ranks N] [--iterations N] [--seed N] [--cells] [--level]
 //
 // A sound run accuses somebody in at most 5 % of the judged runs (by kind: + 2 standard errors; in each cell: + 3.5).
 // Of the runs with at least 40 autocorrelation times, 90 % are judged. A rank that is late by six standard errors of
@@ -122,7 +122,7 @@ Power power_of(Job job, std::size_t runs, Engine& engine) {
 }
 
 struct Settings {
-  std::size_t runs = 400, ranks = 0, iterations = 0;
+  std::size_t runs = 400, ranks = 0, iterations = 0, seed = 0;
   std::string kind;
   bool cells = false, level = false;
 };
@@ -136,7 +136,8 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
     for (const std::size_t iterations : {50U, 200U, 500U, 1000U}) {
       if (settings.ranks != 0 && settings.ranks != ranks) continue;
       if (settings.iterations != 0 && settings.iterations != iterations) continue;
-      Engine engine(1000003 * static_cast<std::size_t>(facts.kind) + 1009 * ranks + iterations);
+      Engine engine(1'000'000'007 * settings.seed + 1000003 * static_cast<std::size_t>(facts.kind) + 1009 * ranks +
+                    iterations);
       Job job{.kind = facts.kind, .ranks = ranks, .iterations = iterations};
       Counts cell{.runs = settings.runs};
       double sum = 0, squares = 0, variance = 0;
@@ -219,6 +220,8 @@ int main(int count, char** arguments) {
       settings.ranks = number();
     } else if (i + 1 < count && name == "--iterations") {
       settings.iterations = number();
+    } else if (i + 1 < count && name == "--seed") {
+      settings.seed = number();
     } else if (i + 1 < count && name == "--kind") {
       settings.kind = arguments[++i];
     } else {

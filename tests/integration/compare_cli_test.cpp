@@ -52,7 +52,7 @@ TEST_F(CompareCommand, NamesTheLayerThatBecameSlower) {
   write_run("new", 12, 2);
   const Outcome text = paceline("compare base new");
   ASSERT_EQ(text.status, 0) << text.errors;
-  EXPECT_THAT(text.output, ::testing::StartsWith("new is slower: a step takes "));
+  EXPECT_THAT(text.output, ::testing::StartsWith("new is slower in this pair of runs: a step takes "));
   EXPECT_THAT(text.output, ::testing::HasSubstr("test: conv3 (+2.0"));
   const json found = json::parse(paceline("compare --format json base new").output);
   EXPECT_EQ(found["schema"], "paceline.compare/1");

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "analysis/report/changes.h"
 #include "analysis/report/predictions.h"
 #include "analysis/run/run_analysis.h"
 #include "viewer/text/time_text.h"
@@ -25,7 +26,7 @@ QString change_text(double ratio) {
 
 QString prediction_text(const analysis::WhatIf& base, const analysis::Prediction& found, const QString& options,
                         const QString& path) {
-  QString html = QString("<p>A step takes <b>%1</b> instead of %2 (%3).")
+  QString html = QString("<p>A step takes <b>%1</b> instead of %2 on average (%3).")
                      .arg(seconds_text(found.step_s), seconds_text(base.step_s), change_text(found.ratio));
   if (found.ci95) {
     html += QString(" 95 % interval: %1 to %2.").arg(seconds_text(found.ci95->low), seconds_text(found.ci95->high));
@@ -250,7 +251,7 @@ void WhatIfPanel::show_predictions() {
   QString html = QString("<p>%1</p><p>A step takes %2. The predictions of the report:</p><table cellpadding='2'>")
                      .arg(QString::fromStdString(report->verdict.change).toHtmlEscaped(),
                           what_if_panel::seconds_text(what_if->step_s));
-  for (const analysis::Prediction& one : what_if->predictions) {
+  for (const analysis::Prediction& one : first_change_first(report->runs.front()).predictions) {
     html += QString("<tr><td style='padding-right:16px'>%1</td><td align='right'>%2</td><td align='right'>%3</td></tr>")
                 .arg(QString::fromStdString(analysis::marked_title(one)).toHtmlEscaped(),
                      what_if_panel::seconds_text(one.step_s), what_if_panel::change_text(one.ratio));

@@ -20,12 +20,19 @@ const char* law_text(Law law) {
       return "fixed + epochs × epoch";
     case Law::gustafson:
       return "Gustafson's law";
+    case Law::logarithmic:
+      return "serial share + costs that grow with log N";
   }
   return "";
 }
 
-constexpr const char* law_keys[] = {"amdahl", "usl", "fixed_epochs", "gustafson"};
+constexpr const char* law_keys[] = {"amdahl", "usl", "fixed_epochs", "gustafson", "logarithmic"};
 const char* law_key(Law law) { return law_keys[static_cast<std::size_t>(law)]; }
+
+std::string capital(std::string text) {
+  if (text.starts_with("the ") || text.starts_with("serial")) text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
 
 // As a relative error of the time.
 double relative(double log_error) { return std::expm1(log_error); }
@@ -36,6 +43,14 @@ std::string prediction_text(const LawChoice::Prediction& prediction) {
 
 void say(const Scaling& scaling, const std::vector<std::size_t>& points, const LawChoice& choice, SentenceList& out) {
   const std::string where = rank_counts_text(scaling, points) + " ranks";
+  if (!choice.refused.empty()) {
+    std::vector<std::string> refused;
+    for (const Law law : choice.refused) refused.push_back(law_text(law));
+    out.say("law refused", Severity::info,
+            fmt::format("{} {} refused for {}: the noise does not explain how far the times are from {}.",
+                        capital(list_text(refused)), refused.size() == 1 ? "is" : "are", where,
+                        refused.size() == 1 ? "it" : "them"));
+  }
   if (!choice.chosen) {
     if (points.size() < 3 || !choice.errors.empty()) return;
     out.say(
@@ -50,8 +65,18 @@ void say(const Scaling& scaling, const std::vector<std::size_t>& points, const L
     errors.push_back(fmt::format("{} {}", law_text(error.law), percent(relative(error.error))));
   }
   for (const auto& prediction : choice.predictions) predictions.push_back(prediction_text(prediction));
-  std::string law = law_text(*choice.chosen);
-  if (law.starts_with("the ")) law[0] = 'T';
+  const auto best = std::ranges::min_element(choice.errors, {}, &LawChoice::Error::error);
+  if (best->law != *choice.chosen) {
+    out.say(
+        "law choice", Severity::info,
+        fmt::format("{} is the simplest law that explains the times of {} as well as chance allows. {} predicts "
+                    "left-out rank counts best (error of the time when each rank count is left out once: {}). If the "
+                    "first one holds on more ranks, {}.",
+                    capital(law_text(*choice.chosen)), where, capital(law_text(best->law)), list_text(errors),
+                    list_text(predictions)));
+    return;
+  }
+  const std::string law = capital(law_text(*choice.chosen));
   out.say("law choice", Severity::info,
           fmt::format("{} predicts the left-out rank counts of {} best (error of the time when each rank count is left "
                       "out once: {}). If it holds on more ranks, {}.",
@@ -75,14 +100,17 @@ void add_rows(const Scaling& scaling, const std::vector<std::size_t>& points, co
 }
 
 void tables(const Report& report, std::vector<Table>& out) {
-  Table table{.id = "law-choice",
-              .title = "Laws by cross-validation",
-              .columns = {"through", "law", "error of left-out rank counts", "prediction"},
-              .text_columns = 2,
-              .note =
-                  "Each rank count above 1 is left out once and predicted by the law through the others; the error is "
-                  "the root mean square of the time's relative error. The law with the smallest error predicts.",
-              .last_is_text = true};
+  Table table{
+      .id = "law-choice",
+      .title = "Laws by cross-validation",
+      .columns = {"through", "law", "error of left-out rank counts", "prediction"},
+      .text_columns = 2,
+      .note =
+          "Each rank count above 1 is left out once and predicted by the law through the others; the error is "
+          "the root mean square of the time's relative error. The simplest law predicts among those that explain the "
+          "times as "
+          "well as the one with the smallest error. Its intervals contain those of equally simple laws that do.",
+      .last_is_text = true};
   for (const auto& fit : report.scaling.fits) add_rows(report.scaling, fit.points, fit.choice, table);
   for (const auto& fit : report.scaling.weak) add_rows(report.scaling, fit.points, fit.choice, table);
   out.push_back(std::move(table));
@@ -93,6 +121,7 @@ Json choice_json(const Scaling& scaling, const std::vector<std::size_t>& points,
   for (const auto& error : choice.errors) {
     out["laws"].push_back({{"law", law_key(error.law)}, {"left_out_log_error", error.error}});
   }
+  for (const Law law : choice.refused) out["refused"].push_back(law_key(law));
   if (!choice.chosen) return out;
   out["chosen"] = law_key(*choice.chosen);
   for (const auto& prediction : choice.predictions) {
@@ -106,10 +135,12 @@ Json choice_json(const Scaling& scaling, const std::vector<std::size_t>& points,
 void figures(const Report& report, Json& out) {
   const Scaling& scaling = report.scaling;
   for (const auto& fit : scaling.fits) {
-    if (!fit.choice.errors.empty()) out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
+    if (!fit.choice.errors.empty() || !fit.choice.refused.empty())
+      out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
   }
   for (const auto& fit : scaling.weak) {
-    if (!fit.choice.errors.empty()) out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
+    if (!fit.choice.errors.empty() || !fit.choice.refused.empty())
+      out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
   }
 }
 

@@ -210,6 +210,7 @@ Table shares_table(const Report& report) {
               measured->share, measured->ci95, bounds(measured->share, measured->ci95));
   }
   for (const auto& fit : scaling.weak) {
+    if (fit.misfit) continue;
     add_share(table, fmt::format("Gustafson's law through {} ranks", rank_counts_text(scaling, fit.points)),
               fit.serial_fraction, fit.ci95, false);
   }

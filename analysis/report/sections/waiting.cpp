@@ -99,9 +99,9 @@ std::string slow_hosts_text(const RunAnalysis& run) {
     const auto latest =
         std::ranges::find(run.lateness.late, host, [&](const LateRank& rank) { return run.per_rank[rank.rank].host; });
     if (latest != run.lateness.late.end()) {
-      text += fmt::format(" Rank {} is its latest.", run.per_rank[latest->rank].rank) +
-              cause_text(run.lateness_causes[static_cast<std::size_t>(latest - run.lateness.late.begin())],
-                         run.lateness.iterations);
+      text += fmt::format(" Rank {} is its latest.", run.per_rank[latest->rank].rank);
+      const auto i = static_cast<std::size_t>(latest - run.lateness.late.begin());
+      if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], run.lateness.iterations);
     }
     text += " Check the clock frequency of this host and what else runs there.";
   }

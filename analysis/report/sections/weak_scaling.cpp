@@ -27,6 +27,7 @@ void findings(const Report& report, SentenceList& out) {
     if (point.scaled_speedup) out.say("weak", Severity::info, point_text(scaling, point));
   }
   for (const auto& fit : scaling.weak) {
+    if (fit.misfit) continue;
     out.say(
         "gustafson", Severity::info,
         fmt::format("Gustafson's law through {} ranks: the share s = {} of the time on N ranks is serial.{}",
@@ -54,6 +55,7 @@ void figures(const Report& report, Json& out) {
   for (const auto& fit : report.scaling.weak) {
     Json law = {{"serial_fraction", fit.serial_fraction}, {"ranks", rank_counts_json(report.scaling, fit.points)}};
     set(law, "ci95", fit.ci95);
+    if (fit.misfit) law["refused"] = true;
     out["gustafson"].push_back(std::move(law));
   }
 }

@@ -1,8 +1,7 @@
 // What would make a step shorter: predictions, ranked.
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "analysis/report/changes.h"
 #include "analysis/report/predictions.h"
 #include "analysis/report/sections.h"
 #include "analysis/text/numbers.h"
@@ -14,11 +13,9 @@ constexpr double worth_a_finding = 0.1;  // of the step
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.what_if) return;
-  const auto best = std::ranges::find_if(run.what_if->predictions, [](const Prediction& of) {
-    return !of.bound && of.per_image == of.ratio;  // the same work for the same images
-  });
-  if (best == run.what_if->predictions.end() || best->ratio > 1 - worth_a_finding) return;
-  std::string text = fmt::format("The largest single gain predicted is {}: a step would take {} instead of {}.",
+  const Prediction* best = first_prediction(run);
+  if (best == nullptr || best->ratio > 1 - worth_a_finding) return;
+  std::string text = fmt::format("The change to make first is {}: a step would take {} instead of {} on average.",
                                  best->title, seconds(best->step_s), seconds(run.what_if->step_s)) +
                      training_note(*best);
   for (const std::string& note : run.what_if->notes) text += " " + note;
@@ -29,11 +26,11 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
 }
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {
-  if (run.what_if) out.push_back(prediction_table(*run.what_if));
+  if (run.what_if) out.push_back(prediction_table(first_change_first(run)));
 }
 
 void figures(const RunAnalysis& run, Json& out) {
-  if (run.what_if) out["what_if"] = predictions_json(*run.what_if);
+  if (run.what_if) out["what_if"] = predictions_json(first_change_first(run));
 }
 
 }  // namespace what_if_section

@@ -213,8 +213,9 @@ def work_of(kind, ranks, iterations, draw):
     return rows
 
 
-def generate(directory, kind, ranks, iterations, draw):
-    rows = work_of(kind, ranks, iterations, draw)
+def write_job(directory, kind, rows, draw):
+    """The traces of a job with this work of each iteration and rank."""
+    ranks = len(rows[0])
     begins, ends, firsts = [[[] for _ in range(ranks)] for _ in range(3)]
     free = [10_000_000] * ranks
     for row in rows:
@@ -287,7 +288,7 @@ def main():
                         directory.mkdir(exist_ok=True)
                         for old in directory.glob("*.pace"):
                             old.unlink()
-                        generate(directory, kind, ranks, iterations, draw)
+                        write_job(directory, kind, work_of(kind, ranks, iterations, draw), draw)
                         done = subprocess.run([options.paceline, "report", "--format", "json", str(directory)],
                                               capture_output=True, text=True, check=False)
                     if done.returncode != 0:

@@ -188,7 +188,7 @@ TEST_F(Comparison, ListsTheDifferencesOfTheSelectionWithTheVerdict) {
   EXPECT_EQ(model.index(row_of("iteration"), 3).data().toString(), "2")
       << "each rank's own iteration, not what of the next one begins before the last rank is done";
   EXPECT_EQ(model.index(row_of("iteration"), 2).data().toString(), "slower") << "the verdict on the step";
-  EXPECT_TRUE(page->verdict().contains("slower is slower: a step takes")) << page->verdict().toStdString();
+  EXPECT_TRUE(page->verdict().contains("slower is slower in this pair of runs: a step takes")) << page->verdict().toStdString();
   EXPECT_TRUE(page->table().note().contains("in iteration 9 of A and of B")) << page->table().note().toStdString();
   QTest::keyClick(timeline(0), Qt::Key_Escape);
   finish();

@@ -27,13 +27,15 @@ struct SimulatedRun {
   double autocorrelation = 0;
   double slower_layer = 1;  // factor of the time of layer 7
   double between_runs = 0;  // standard deviation of a run's speed
+  double slower = 1;        // factor of all layers
+  int further_ranges = 0;   // that take 1 ms with 20 % noise, outside of the step
 };
 
 // A profile of 20 layers of 5 ms each, with 5 % noise of each layer, and their sum as the step.
 RunProfile simulate(const SimulatedRun& what, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   RunProfile profile;
-  const double speed = std::exp(what.between_runs * normal(random));
+  const double speed = what.slower * std::exp(what.between_runs * normal(random));
   profile.quantities.push_back({QuantityType::step, "step", std::vector<double>(what.iterations)});
   for (int layer = 0; layer < layers; ++layer) {
     Quantity quantity{QuantityType::range, "layer" + std::to_string(layer), {}};
@@ -44,6 +46,11 @@ RunProfile simulate(const SimulatedRun& what, std::mt19937_64& random) {
       quantity.seconds.push_back(5e-3 * speed * (layer == 7 ? what.slower_layer : 1) * (1 + 0.05 * state));
       profile.quantities.front().seconds[i] += quantity.seconds.back();
     }
+    profile.quantities.push_back(std::move(quantity));
+  }
+  for (int i = 0; i < what.further_ranges; ++i) {
+    Quantity quantity{QuantityType::range, "further" + std::to_string(i), {}};
+    for (std::size_t k = 0; k < what.iterations; ++k) quantity.seconds.push_back(1e-3 * (1 + 0.2 * normal(random)));
     profile.quantities.push_back(std::move(quantity));
   }
   return profile;
@@ -115,6 +122,58 @@ TEST(Compare, ALayerSlowedByFivePercentOfItselfIsFoundAndNoOther) {
   EXPECT_GE(static_cast<double>(right), 0.95 * n - 2 * std::sqrt(0.05 * 0.95 * n));
 }
 
+// The step is tested before the names in it, so that their number does not hide its difference.
+TEST(Compare, ASlowerStepIsFoundBesideManyNames) {
+  std::mt19937_64 random(4);
+  const std::size_t pairs = simulated_pairs(50);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    auto base = simulate_set(1, {.iterations = 100, .further_ranges = 100}, random);
+    const RunComparison comparison = compare_runs(
+        std::move(base), simulate_set(1, {.iterations = 100, .slower = 1.007, .further_ranges = 100}, random));
+    const QuantityComparison& step = *comparison.step();
+    found += step.change == Change::slower;
+    EXPECT_EQ(step.change == Change::none, step.ci95->contains(1)) << "the interval is that of the verdict";
+  }
+  EXPECT_GE(static_cast<double>(found), 0.9 * static_cast<double>(pairs));
+}
+
+TEST(Compare, ANameWhoseIntervalShowsADifferenceIsNotCalledEqual) {
+  QuantityComparison name{
+      .type = QuantityType::range, .name = "a", .ratio = 0.02, .ci95 = Interval{0.005, 0.08}, .p = 0.2};
+  EXPECT_STREQ(change_word(name), "perhaps faster");
+  name.ci95 = Interval{0.005, 1.08};
+  EXPECT_STREQ(change_word(name), "no difference shown");
+}
+
+// Two calls of 5 ms in the base, three of 2 ms in the new run.
+TEST(Compare, RunsWithoutIterationsAreComparedByTotals) {
+  const auto run_of = [](int calls, std::int64_t length_ms) {
+    TraceBuilder run;
+    RankBuilder& rank = run.add_rank(0);
+    TrackBuilder& stream = rank.add_track(TrackKind::stream, "stream 7", 7);
+    for (int i = 0; i < calls; ++i) {
+      const std::int64_t start = 20'000'000LL * i;
+      stream.add_slice(start, start + length_ms * 1'000'000, "flash_fwd_kernel", "cuda", "kernel");
+    }
+    rank.info().end_ns = 100'000'000;
+    return profile_run(run.finish(), "run");
+  };
+  std::vector<RunProfile> base, fresh;
+  base.push_back(run_of(2, 5));
+  fresh.push_back(run_of(3, 2));
+  const RunComparison comparison = compare_runs(std::move(base), std::move(fresh));
+  ASSERT_TRUE(comparison.totals);
+  EXPECT_FALSE(comparison.judged);
+  const auto kernel = std::ranges::find(comparison.quantities, "flash_fwd_kernel", &QuantityComparison::name);
+  ASSERT_NE(kernel, comparison.quantities.end());
+  EXPECT_NEAR(kernel->difference_s(), -4e-3, 1e-9);
+  EXPECT_FALSE(kernel->p);
+  const std::string text = render_text(comparison);
+  EXPECT_THAT(text, HasSubstr("compared by totals, which are not tested"));
+  EXPECT_THAT(text, HasSubstr("flash_fwd_kernel (−4.00 ms, 3 instead of 2 times)"));
+}
+
 TEST(Compare, AShortPairIsNotJudgedAndSaysSo) {
   std::mt19937_64 random(3);
   auto base = simulate_set(1, {.iterations = 12}, random);
@@ -176,7 +235,7 @@ TEST(Compare, TwoTracesGiveTheChangedLayerThePhaseAndWhatIsNew) {
   EXPECT_EQ(comparison.step()->change, Change::slower);
   EXPECT_NEAR(comparison.step()->difference_s(), 5e-3, 1e-4);
   const std::string text = render_text(comparison);
-  EXPECT_THAT(text, HasSubstr("new is slower: a step takes"));
+  EXPECT_THAT(text, HasSubstr("new is slower in this pair of runs: a step takes"));
   EXPECT_THAT(text, HasSubstr("test: conv3 (+5.0"));
   EXPECT_THAT(text, HasSubstr("Only the new side has these, in an iteration: test: compress (2.00 ms)"));
   EXPECT_THAT(text, Not(HasSubstr("Only the base side")));

@@ -53,6 +53,10 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
   run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
   EXPECT_THAT(build_report({run}).verdict.state,
               HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late on average"));
+  run.lateness_causes.clear();
+  const Report without_causes = build_report({run});
+  EXPECT_THAT(without_causes.findings, ::testing::Contains(::testing::Field(
+                                           &Finding::text, HasSubstr("Rank 1 is its latest. Check the clock"))));
 }
 
 TEST(VerdictOfAReport, NamesTheHostOrTheRankThatCostsMore) {
@@ -128,7 +132,7 @@ Prediction prediction(const char* options, double ratio) {
   return {.title = options,
           .options = options,
           .step_s = ratio,
-          .ci95 = {},
+          .ci95 = Interval{ratio - 0.01, ratio + 0.01},
           .ratio = ratio,
           .per_image = ratio,
           .moved = {},
@@ -177,6 +181,25 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   EXPECT_EQ(first_prediction(run)->options, "--relieve alice") << "all ranks of the host are late";
   run.what_if->predictions = {prediction("--ranks 4", 1.1)};
   EXPECT_EQ(first_prediction(run), nullptr);
+}
+
+TEST(FirstPrediction, GainsForCertain) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  run.lateness.late.clear();
+  run.what_if = WhatIf{.step_s = 1, .replayed_s = 1, .predictions = {prediction("--fp16", 0.9)}};
+  EXPECT_EQ(first_prediction(run)->options, "--fp16");
+  EXPECT_THAT(first_change_first(run).notes, ::testing::ElementsAre(HasSubstr("The first row is the change to make")));
+  run.what_if->predictions[0].ci95->high = 1.01;
+  EXPECT_EQ(first_prediction(run), nullptr);
+  EXPECT_THAT(first_change_first(run).notes, ::testing::ElementsAre(HasSubstr("No row is advice")));
+  EXPECT_THAT(
+      build_report({run}).verdict.change,
+      HasSubstr("for \"--fp16\", 10.0 % less is predicted, but the interval of this prediction holds no change"));
+  run.what_if->predictions[0].ci95.reset();
+  run.what_if->predictions[0].error_unknown = true;
+  EXPECT_EQ(first_prediction(run), nullptr);
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("but the error of such predictions is not known"));
 }
 
 TEST(Outline, RanksReasonsByTheirCost) {

@@ -30,17 +30,13 @@ TEST(Laws, UslWithoutCoherencyIsAmdahlsLaw) {
 }
 
 TEST(Laws, FitsGiveBackTheLawThatMadeThePoints) {
-  std::vector<SpeedupPoint> amdahl, scaled, usl;
+  std::vector<SpeedupPoint> amdahl, scaled;
   for (const double n : {2.0, 4.0, 8.0, 16.0, 32.0, 64.0}) {
     amdahl.push_back({n, amdahl_speedup(0.037, n)});
     scaled.push_back({n, 0.9 * amdahl_speedup(0.037, n)});
-    usl.push_back({n, Usl{0.05, 0.0004}.capacity(n)});
   }
   EXPECT_NEAR(fit_amdahl(amdahl), 0.037, 1e-8);
   EXPECT_NEAR(fit_amdahl_free_start(scaled), 0.037, 1e-8);
-  const Usl fit = fit_usl(usl);
-  EXPECT_NEAR(fit.sigma, 0.05, 1e-12);
-  EXPECT_NEAR(fit.kappa, 0.0004, 1e-12);
 }
 
 TEST(Laws, AmdahlThroughOnePointIsItsKarpFlatt) {
@@ -52,23 +48,6 @@ TEST(Laws, FitsStayWithinTheirRanges) {
   const std::vector<SpeedupPoint> faster{{2, 2.3}, {4, 4.9}}, slower{{2, 0.5}, {4, 0.4}};
   EXPECT_NEAR(fit_amdahl(faster), 0, 1e-9);
   EXPECT_NEAR(fit_amdahl(slower), 1, 1e-9);
-  EXPECT_EQ(fit_usl(faster).sigma, 0);
-  EXPECT_EQ(fit_usl(faster).kappa, 0);
-}
-
-TEST(Laws, UnboundedFitsGiveTheSharesOfPointsThatAreFasterThanDivided) {
-  const double share = -0.02;
-  std::vector<SpeedupPoint> points;
-  for (const double n : {2.0, 4.0, 8.0}) points.push_back({n, amdahl_speedup(share, n)});
-  EXPECT_NEAR(fit_amdahl_unbounded(points), share, 1e-9);
-  EXPECT_NEAR(fit_usl_unbounded(points).sigma, share, 1e-9);
-  EXPECT_NEAR(fit_amdahl(points), 0, 1e-9);
-}
-
-TEST(Laws, GustafsonsFitFindsTheShare) {
-  std::vector<SpeedupPoint> points;
-  for (const double n : {2.0, 4.0, 8.0}) points.push_back({n, gustafson_speedup(0.1, n)});
-  EXPECT_NEAR(fit_gustafson(points), 0.1, 1e-12);
 }
 
 }  // namespace
