@@ -229,8 +229,8 @@ double mean_step_ms(int ranks, simulation::Random& random, bool exponential = fa
 TEST(WhatIf, ReliefOfARankThatIsSlowInEveryThirdStepSavesItsMean) {
   simulation::Random random(11);
   const Trace trace = noisy_job(4, 300, 30, random);
-  const PhaseTable table(trace);
-  const Prediction relieved = Predictor(table, dependency_graph(table), {}).predict({.relieved = {3}});
+  const RunIndex index(trace);
+  const Prediction relieved = Predictor(index, dependency_graph(index), {}).predict({.relieved = {3}});
   EXPECT_NEAR(1e3 * relieved.step_s, mean_step_ms(4, random), 1);
   EXPECT_LT(relieved.ratio, 0.94);
   ASSERT_TRUE(relieved.ci95);
@@ -246,8 +246,8 @@ TEST(WhatIf, ReliefOfARankThatIsNotSlowGainsNothing) {
   constexpr int runs = 30;
   for (int k = 0; k < runs; ++k) {
     const Trace trace = noisy_job(4, 100, 0, random);
-    const PhaseTable table(trace);
-    const Prediction relieved = Predictor(table, dependency_graph(table), {}).predict({.relieved = {3}});
+    const RunIndex index(trace);
+    const Prediction relieved = Predictor(index, dependency_graph(index), {}).predict({.relieved = {3}});
     held += relieved.ci95 && relieved.ci95->contains(truth);
     ratios += relieved.ratio / runs;
   }
@@ -263,8 +263,8 @@ TEST(WhatIf, MoreRanksHaveALaterLastRank) {
     constexpr int runs = 10;
     for (int k = 0; k < runs; ++k) {
       const Trace trace = noisy_job(4, 200, 0, random, exponential);
-      const PhaseTable table(trace);
-      const Predictor predictor(table, dependency_graph(table), {});
+      const RunIndex index(trace);
+      const Predictor predictor(index, dependency_graph(index), {});
       // The allreduce's 1 ms grows with 2(p − 1)/p.
       error += (1e3 * predictor.predict({.ranks = 8}).step_s - truth - 0.17) / runs;
     }

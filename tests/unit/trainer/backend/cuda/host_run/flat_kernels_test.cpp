@@ -11,6 +11,7 @@
 #include "trainer/backend/cuda/flat.h"
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/core/cast.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace paceline::train::cuda {
 namespace {
