@@ -387,6 +387,7 @@ struct Method {
   Agreement found;
   const char* remark = "";
   bool as_recorded = false;
+  bool mixed_collectives = false;
 };
 
 // The times as the files have them: no rank is moved.
@@ -429,7 +430,8 @@ Method method_for(const Trace& trace, bool all_have_utc, ClockMethod wanted) {
     join_trees(trace, utc.placed);
   }
   utc.found = {};
-  utc.remark = "; the collectives of the ranks do not belong together";
+  utc.remark = "; the collectives of the ranks do not belong together, and none is matched";
+  utc.mixed_collectives = true;
   return utc;
 }
 
@@ -492,6 +494,7 @@ void align_ranks(Trace& trace, ClockMethod wanted) {
   const bool all_have_utc =
       std::ranges::all_of(ranks, [](const Rank& rank) { return rank.utc_of_zero_ns.has_value(); });
   Method method = method_for(trace, all_have_utc, wanted);
+  trace.mixed_collectives = method.mixed_collectives;
   std::vector<Placed>& placed = method.placed;
   if (ranks.size() > 1) note_method(trace, method);
   std::int64_t first = longest_time_ns;

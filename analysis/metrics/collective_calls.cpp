@@ -315,7 +315,12 @@ bool blocks_in_receive(std::string_view function) {
 }
 
 CollectiveCalls collective_calls(const Trace& trace, const Rank& rank) {
-  return collective_extraction::Extraction(trace, rank).run();
+  CollectiveCalls calls = collective_extraction::Extraction(trace, rank).run();
+  if (trace.mixed_collectives) {
+    calls.unnumbered += calls.calls.size();
+    calls.calls.clear();
+  }
+  return calls;
 }
 
 std::vector<CollectiveCalls> collective_calls(const Trace& trace) {

@@ -58,7 +58,8 @@ struct CollectiveCalls {
   std::int64_t end_ns = 0;              // of the rank
   std::vector<std::string> operations;  // "MPI_Allreduce"; a persistent one has the name of its initialisation
   std::vector<CollectiveCall> calls;    // track by track in the order of their starts
-  std::uint64_t unnumbered = 0;         // NCCL's calls without a number, which are left out
+  std::uint64_t unnumbered = 0;         // calls that cannot be matched and are left out: NCCL's without a number,
+                                        // and all where Trace::mixed_collectives says so
   std::array<Intervals, 3> covered;     // by Blocking: times in which such calls do not block the rank, merged
 
   struct Membership {

@@ -104,6 +104,7 @@ struct Rank {
 struct Trace : Vocabulary {
   Communicators communicators;
   std::vector<Rank> ranks;         // sorted by rank
+  bool mixed_collectives = false;  // those of different ranks do not belong together, so that none can be matched
   std::vector<std::string> notes;  // what was left out while loading, one line each, for people
   std::string iteration_name;      // pattern of the ranges that are iterations; "": the built-in rules
   std::int64_t span_ns() const;    // from the run's zero to the last rank's end

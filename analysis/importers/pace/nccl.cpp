@@ -155,12 +155,18 @@ void PaceNccl::place_channels() {
   };
   for (std::size_t i = 1; i < edges_.size(); ++i) bound_by(i, i - 1);
   for (std::size_t i = edges_.size(); i-- > 1;) bound_by(i - 1, i);
+  // All channels of a collective lie at the least distance of its edges, so that it lasts as long as by the device's clock.
+  std::unordered_map<std::uint64_t, std::int64_t> distance_of;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
+    auto& least = distance_of.try_emplace(edges_[i].id, distances[i]).first->second;
+    least = std::min(least, distances[i]);
+  }
+  for (const Edge& edge : edges_) {
     constexpr std::int64_t bound = 4'000'000'000'000'000'000;  // so that no difference overflows
-    const auto device = edges_[i].device_ns + static_cast<std::uint64_t>(distances[i]);
+    const auto device = edge.device_ns + static_cast<std::uint64_t>(distance_of[edge.id]);
     const auto at = std::clamp(static_cast<std::int64_t>(device), -bound, bound);
-    Span& span = channels_.try_emplace(edges_[i].id, Span{most, -most}).first->second;
-    if (edges_[i].end) {
+    Span& span = channels_.try_emplace(edge.id, Span{most, -most}).first->second;
+    if (edge.end) {
       span.end_ns = std::max(span.end_ns, at);
     } else {
       span.start_ns = std::min(span.start_ns, at);

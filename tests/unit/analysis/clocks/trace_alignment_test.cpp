@@ -181,6 +181,9 @@ TEST(TraceAlignment, DoesNotBelieveCollectivesThatNoClocksMakePossible) {
   EXPECT_EQ(error_at_middle(trace, 1), 0);
   EXPECT_EQ(trace.ranks[1].clock_error_ns, unset_utc_error_ns);
   EXPECT_THAT(trace.notes, Contains(HasSubstr("the collectives of the ranks do not belong together")));
+  const Collectives collectives = match_collectives(trace);  // no wait is computed from them
+  EXPECT_TRUE(collectives.matched.empty());
+  EXPECT_GT(collectives.unmatched_calls, 0U);
 }
 
 TEST(TraceAlignment, BelievesUtcMoreThanCollectivesWithoutCommunicators) {
