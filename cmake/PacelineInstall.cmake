@@ -17,8 +17,14 @@ if(TARGET paceline-report-mpi)
 endif()
 install(DIRECTORY profiler/pytorch/ DESTINATION lib/paceline/pytorch COMPONENT program FILES_MATCHING PATTERN "*.py"
         PATTERN "__pycache__" EXCLUDE)
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/paceline COMPONENT program)
-install(DIRECTORY docs/ DESTINATION share/doc/paceline/docs COMPONENT program)
+# The documents and samples keep their places beside each other, for the links between them.
+install(FILES README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE SECURITY.md DESTINATION share/doc/paceline
+        COMPONENT program)
+install(DIRECTORY docs samples DESTINATION share/doc/paceline COMPONENT program USE_SOURCE_PERMISSIONS
+        PATTERN "docs*.sh" EXCLUDE PATTERN "docs-*" EXCLUDE PATTERN "make.sh" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+foreach(folder tests/bench tests/mutation)
+  install(FILES ${folder}/README.md DESTINATION share/doc/paceline/${folder} COMPONENT program)
+endforeach()
 if(TARGET paceline-view)
   install(TARGETS paceline-view RUNTIME DESTINATION bin COMPONENT viewer)
   install(FILES viewer/desktop/paceline-view.desktop DESTINATION share/applications COMPONENT viewer)

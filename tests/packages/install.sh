@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: install.sh BUILD-DIRECTORY LATE-RANK-PROGRAM
 # Installs the program and the library into a new folder, moves the folder, records a run with the installed program, and
-# builds samples/library against the installed library. It has to name the rank that was late.
+# builds samples/library against the installed library. It has to name the rank that was late. The links of the installed
+# documents lead somewhere.
 set -euo pipefail
 build=$1 program=$2
 sources=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,6 +18,7 @@ prefix=$work/prefix
 
 [ "$(env -i "$prefix/bin/paceline" --version)" = "paceline $(sed -n 's/^project(Paceline VERSION \([0-9.]*\).*/\1/p' "$sources/CMakeLists.txt")" ] ||
   fail "the installed program does not print the version of project()"
+python3 "$sources/tests/packages/links.py" "$prefix/share/doc/paceline"
 mpirun --bind-to none -n 2 "$prefix/bin/paceline" record -o "$work/run" --counters 0 -- "$program"
 
 "$prefix/bin/paceline" record -o "$work/hooks" --counters 0 --pytorch -- python3 -c 'import paceline_pytorch' ||

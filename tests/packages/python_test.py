@@ -2,22 +2,26 @@
 """usage: python_test.py RUN [NOTEBOOK]
 
 The package paceline on a run of two ranks in which rank 1 comes late to each collective: pandas, Polars, DuckDB and pyarrow read its
-tables, and the notebook names the late rank. Status 77: skipped, because a package is missing.
+tables, and the notebook names the late rank. The examples of docs/python.md run, except those that record. Status 77: skipped, because a package is missing.
 """
 import doctest
 import gc
+import json
+import os
 import pathlib
+import re
 import sys
 import tempfile
 
 try:
     import duckdb
+    import matplotlib
     import pandas  # noqa: F401
     import polars
     import pyarrow
     import pyarrow.parquet
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install pyarrow pandas polars duckdb nbconvert ipykernel")
+    print(f"skipped: {missing}; pip install pyarrow pandas polars duckdb matplotlib nbconvert ipykernel")
     sys.exit(77)
 
 import paceline
@@ -87,4 +91,23 @@ if len(sys.argv) > 2:
     last = "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
     assert last.startswith("Rank 1 is the slowest"), last
     print(last.strip())
+
+# docs/python.md beside two runs of iterations.
+document = (pathlib.Path(__file__).resolve().parents[2] / "docs/python.md").read_text()
+with tempfile.TemporaryDirectory() as folder:
+    for ranks in 1, 2:
+        os.mkdir(f"{folder}/run{ranks}")
+        for rank in range(ranks):
+            events = [{"ph": "X", "pid": rank, "tid": 1, "ts": 1000 * step, "dur": duration, "name": name}
+                      for step in range(20) for name, duration in (("iteration", 990 // ranks), ("forward", 500 // ranks))]
+            pathlib.Path(f"{folder}/run{ranks}/rank-{rank}.json").write_text(json.dumps({"traceEvents": events}))
+    os.chdir(folder)
+    matplotlib.use("Agg")
+    names = {}
+    for example in re.findall(r"^```python\n(.*?)^```", document, flags=re.DOTALL | re.MULTILINE):
+        if "paceline.Recorder" not in example:
+            exec(example, names)
+    assert names["report"].runs[0].ranks == 2 and names["report"].runs[0].iterations.median_ns == 495000
+    assert list(names["steps"].columns) == [0, 1] and os.path.getsize("steps.png") > 1000 and os.path.getsize("phases.png") > 1000
+    os.chdir("/")
 print("all readers agree")

@@ -22,7 +22,7 @@ PATH=$work/build/bin:$PATH auditwheel repair "$work"/paceline-*.whl -w "$work/re
 mkdir -p out/wheel && rm -f out/wheel/*.whl && cp "$work"/repaired/*.whl out/wheel/
 
 python3 -m venv "$work/use"
-"$work/use/bin/pip" install -q --only-binary=:all: "$work"/repaired/*.whl pyarrow pandas polars duckdb nbconvert ipykernel
+"$work/use/bin/pip" install -q --only-binary=:all: "$work"/repaired/*.whl pyarrow pandas polars duckdb matplotlib nbconvert ipykernel
 mpicc -o "$work/late_rank" tests/packages/late_rank.c
 sources=$PWD
 cd "$work"
