@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How everything here is compiled: language level, warnings, output folders, ccache, sanitizers.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --install` gives a prefix that runs from anywhere: programs look for the recorder in ../lib/paceline beside them.
 # Its components are those of the packages (PacelinePackages.cmake): program, viewer, trainer, trainer_cuda, development.
 include(CMakePackageConfigHelpers)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Man pages and bash completion, generated from the --help of each program, so that they have exactly its options.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(PACELINE_SANITIZE)

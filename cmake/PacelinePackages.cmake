@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Packages for Debian: `cmake --workflow --preset packages`, or `cpack` in a build directory. Each component of the
 # installation is a package, except training on GPUs, whose libraries Debian does not have.
 set(CPACK_GENERATOR DEB)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Which parts can be built here. paceline_part(NAME REASON… ) turns an option of AUTO, ON, OFF and the packages found
 # into PACELINE_HAVE_NAME, and says in one line what is left out and which package brings it.
 find_package(PkgConfig REQUIRED)

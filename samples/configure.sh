@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Configures a build and prints only what Paceline itself has to say; all of it where that fails.
 # usage: samples/configure.sh PRESET [CMAKE OPTION …]
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the documents as a site with search: out/site/index.html. A dead link, a dead anchor, and a page that the navigation of
 # mkdocs.yml lacks end it with an error. The first use fetches mkdocs-material from PyPI (20 MB, in build/deps/docs).
 # usage: samples/docs.sh

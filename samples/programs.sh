@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by samples: finds Paceline's programs, and lets Open MPI run in containers, as root and with more ranks than
 # cores. PACELINE_BIN names the directory of the programs where they are not in build/release/bin or the PATH.
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # From a bare Debian 12 machine to two ranks on one timeline: installs, builds, makes a data set, trains ResNet-18 on 1
 # and on 2 MPI ranks under the recorder, writes the scaling report and opens the viewer.
 # usage: samples/quickstart.sh [OUTPUT]        OUTPUT: where everything goes, out/quickstart if not given

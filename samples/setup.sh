@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what Paceline needs on Debian and Ubuntu, and nothing that is there already.
 # usage: samples/setup.sh [--tests] [--onednn]
 #   --tests    adds what only the tests need

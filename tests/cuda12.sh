@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles and links what uses CUDA, the trainer's part for GPUs and the recorder's, against CUDA 12 from PyPI: headers,
 # libraries and ptxas of 12.9. PyPI has no nvcc 12, so clang 16 compiles the kernels, and the fatbinary of nvcc 13 packs
 # them. It needs no GPU, and runs nothing. It fetches 1.5 GB once, into build/deps, and takes about two minutes.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Tests and measures what needs a GPU, on a machine that has one and little else: no network, perhaps no MPI.
 #
 #   tests/gpu.sh --pack KIT.tar.xz BUILD    on the machine that built: puts the programs of BUILD that a GPU needs, the

@@ -1,1 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing but what the precompiled headers need: a program to belong to (tests/CMakeLists.txt).

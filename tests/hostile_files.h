@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces that nobody would record, as .pace files and OTF2 archives: many names, deep nesting, many threads, strange
 // times, and damage.
 #pragma once

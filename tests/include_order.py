@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: include_order.py SOURCES
 
 Checks that includes run one way, between the rooms and inside each room. A file may include its own folder and the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The test of include_order.py itself: it must notice an include that runs the wrong way."""
 import pathlib
 import tempfile

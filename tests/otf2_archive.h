@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes small OTF2 archives with the C library, for tests and benchmarks.
 //
 //   Otf2Archive archive(folder);

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tests that repeat themselves take fewer rounds under sanitizers, which make a program ten times as slow: the optimised
-// build counts cases, the sanitized one looks for wrong accesses, and finds them in the first rounds.
+// Tests that repeat themselves take fewer rounds under sanitizers, which make a program ten times as slow: the
+// optimised build counts cases, the sanitized one looks for wrong accesses, and finds them in the first rounds.
 #include <cstddef>
 
 namespace paceline::test {

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds everything and runs all tests. The last line counts the tests of all presets: N passed, N failed,
 # N skipped.
 # usage: tests/run.sh [STAGE…]        default: style release asan

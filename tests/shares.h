@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shares of a time that a report prints: none can be above 100 %.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Checks the form of the source: clang-format, ruff, shellcheck and the licences (reuse). Changes nothing; --fix lets
 # clang-format and ruff repair what they can. Takes about half a minute for the whole tree.
 # usage: tests/style.sh [--fix]
@@ -29,4 +30,10 @@ check ruff $tools/bin/ruff check -q ${fix:+--fix}
 # Scripts that are sourced take variables from their callers (SC2154) and set some for them (SC2034).
 check shellcheck xargs -0 shellcheck -s bash -S warning -e SC2034,SC2154 < <(sources '*.sh' .ci/run)
 check reuse $tools/bin/reuse lint -q
+unlicensed=$(sources '*.cpp' '*.h' '*.c' '*.cu' '*.cuh' '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' ':!tests/data' |
+  xargs -0 grep -L '^[/#]* SPDX-License-Identifier: Apache-2.0$' || true)
+if [ -n "$unlicensed" ]; then
+  printf 'style.sh: these files do not state the licence in their first line:\n%s\n' "$unlicensed" >&2
+  status=1
+fi
 exit $status

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts the tests of one or several ctest runs from their JUnit files, and ends with the line that CI reads.
 
 A GoogleTest program that runs as one entry of ctest counts with each of its tests: GoogleTest's own summary is in the

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs clang-tidy with the checks of .clang-tidy on the C++ files that changed: since REV, or all of them. About 10 s of CPU time a file.
 # usage: tests/tidy.sh [REV | --all]       default: origin/main
 set -euo pipefail

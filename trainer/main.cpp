@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline-train: the reference trainer, one process for each MPI rank.
 #include <fmt/format.h>
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline-view: the desktop viewer, and its pictures without a display.
 #include <QApplication>
 #include <QFont>

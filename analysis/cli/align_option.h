@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option --align of the commands that load a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The subcommands of `paceline`, one file each. add_X declares the options of X and sets `chosen` when the user chooses
 // X.
 //

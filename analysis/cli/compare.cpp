@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline compare: what became slower or faster between two runs.
 #include <fmt/format.h>
 

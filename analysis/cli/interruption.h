@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that the user can stop with Ctrl-C, so that unfinished files are removed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program `paceline`. Exit status: 0 done; 1 the work failed; 2 wrong usage.
 #include <fmt/format.h>
 

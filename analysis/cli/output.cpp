@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the commands write standard output and files.
 #include <fcntl.h>
 #include <fmt/format.h>

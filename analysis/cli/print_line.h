@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints lines that contain text from traces.
 #pragma once
 

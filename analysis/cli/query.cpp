@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline query: SQL over a run.
 #include "analysis/query/query.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline report: the breakdown of a run; of several runs, or of a table of runs, the scaling report.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A full-screen view on a terminal: the alternate screen, keys, and the terminal as it was afterwards.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline watch: a job that is still running, from the files that its ranks are writing.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline whatif: the step time of a run if something about it were different.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the clocks of a run's processes on one time line.
 //
 // Processes with one boot id, host and clock source read one counter: they form a clock domain. Their raw ticks need no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rising line in straight pieces, which maps the time of one clock to the time of another one.
 //
 // It is straight between two knots. Before the first knot and after the last one it has slopes of its own. The inverse

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the ranks of a trace that is built already on one clock, for formats without recorded comparisons of clocks.
 //
 // By UTC where every rank has it and the collectives do not contradict it. Else by the ends of matched collectives: no

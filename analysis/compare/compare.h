@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What became slower or faster between two runs, or between two sets of repeated runs, and whether that is chance.
 //
 // A quantity of one run is summarised by its 10 % trimmed mean over the steady iterations, whose variance follows from

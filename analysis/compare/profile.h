@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run spends its steps on: one value for each iteration and quantity, so that two runs can be compared.
 #pragma once
 

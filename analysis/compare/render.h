@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A comparison as text, Markdown and JSON (schema paceline.compare/1). Each ends in a newline.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrow's file format (IPC, https://arrow.apache.org/docs/format/Columnar.html), which is Feather version 2: pandas,
 // Polars and DuckDB read it. One row for each slice and mark, with texts as dictionaries:
 //   id, rank, host, pid, track, kind, name, category, domain, start_ns, duration_ns, depth, args

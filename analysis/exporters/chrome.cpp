@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Trace Event Format (JSON object form), which Perfetto, chrome://tracing, PyTorch's tools and HTA open: a process
 // for each rank, a thread for each track, slices as complete events, marks as instants, counters as counter events (a
 // sum as its rise per second), and an arrow from each call to the GPU work that it started. Times are in µs with three

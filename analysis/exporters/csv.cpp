@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line for each slice, mark and sample, with the header
 //   rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args
 // quoted after RFC 4180. `kind` is "slice", "mark" or "counter"; of a rank "process" (its whole time), "gap" (a time

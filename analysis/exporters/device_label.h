@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which device and stream a track's label names.
 #pragma once
 

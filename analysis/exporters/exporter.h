@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a run in the format of another tool.
 //
 // To add a format, write one file that defines an Exporter, and add its line to exporters.def.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The texts of names and arguments that exporters share.
 #pragma once
 

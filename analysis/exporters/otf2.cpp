@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An OTF2 archive, the format of Score-P, Vampir and Scalasca: a directory with traces.otf2. A location group for each
 // rank, a location for each track, a region for each kind (described as "domain / category"), the arguments as
 // attributes of the enter events, marks as markers, counters as metrics. MPI's blocking sends, receives and collectives

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Perfetto's protobuf format (https://perfetto.dev/docs/reference/trace-packet-proto), which is smaller and opens
 // faster than JSON: a process for each rank, threads and tracks under it, slices as begin and end, marks as instants,
 // counters (a sum as its rise per second), arguments as debug annotations, and a flow from each call to the GPU work

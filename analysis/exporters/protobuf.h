@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf's wire format (https://protobuf.dev/programming-guides/encoding/), as far as writing needs it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a run that is exported: some ranks, and a window of time. Every exporter takes its events from here, so
 // all formats hold the same.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SQLite database with the tables of `paceline query`, so the same SQL runs on it and the ids are equal. Slices and
 // marks are in slice_rows and mark_rows without their texts and arguments; the views slices, marks and arguments have
 // all columns. Slices with equal arguments share the rows of one set. A slice that the selection clipped names the edge

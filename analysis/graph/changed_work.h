@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of the local work of a program: faster parts, larger batches, ranks that are alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the ranks have cores to spare for threads that communicate beside computation.
 //
 // A transfer has two parts: that of the network, during which cores are free, and the CPU time of the thread that

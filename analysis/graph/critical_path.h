@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The critical path of a run through all ranks, threads and streams: the chain of work and transfers that decided when
 // the last iteration ended.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace as a dependency graph: where each thread and stream of each rank had to wait for another one.
 //
 // A node is a stretch of local work of one track between two synchronisation points, not a slice, so the graph of a

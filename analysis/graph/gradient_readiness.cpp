@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tracks compute and average gradients, and when parts of the gradient are ready.
 #include <algorithm>
 #include <map>

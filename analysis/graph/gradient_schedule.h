@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes when the gradients of an iteration are averaged: after backward, in buckets beside it, or during the next
 // iteration.
 #pragma once

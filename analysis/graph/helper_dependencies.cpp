@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that a main thread handed to the helper threads of its process, and its waits for them.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which layers and kernels take most of the critical path, by kind.
 #include <algorithm>
 #include <functional>

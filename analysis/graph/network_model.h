@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a transfer costs, fitted on the collectives and messages of a run.
 //
 // A collective of n bytes over p ranks takes L(p) α + B(p) n β + G(p) n γ after its last arrival, with the factors of

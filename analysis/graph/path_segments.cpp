@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The critical path as segments between places, for pictures.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What predictions found, as plain data (what_if.h makes them).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds allreduces for which the trace has only NVTX ranges, no recorded collective call.
 #include <algorithm>
 

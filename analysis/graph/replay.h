@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays a program: each track goes through its items, waits for its causes, and transfers take the time of a model
 // that was fitted on other iterations.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run as a program that can be replayed: for each track the local work and the synchronisation points between, in
 // order. Recorded waits and start times are no part of it.
 #pragma once

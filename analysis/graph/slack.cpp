@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Total float (critical-path method): a sweep backwards in time over all synchronisation points.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work on streams: which call launched it, what it followed, and which calls waited for it.
 #include <algorithm>
 #include <unordered_map>

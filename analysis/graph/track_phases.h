@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phase of each stretch of a track: of the main thread as in the rank's phases, of helper threads and streams by
 // their slices.
 #pragma once

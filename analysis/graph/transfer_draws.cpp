@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which recorded transfers a replay takes.
 #include <algorithm>
 #include <tuple>

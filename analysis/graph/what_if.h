@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions: the step time of a recorded run if something about it were different.
 //
 // A prediction replays the run twice, as it was and with the changes, with the same fitted costs and the same draws

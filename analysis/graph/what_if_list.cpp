@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The changes that apply to a run, ranked by what they save.
 #include <algorithm>
 #include <cmath>

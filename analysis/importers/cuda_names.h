@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of CUDA's functions, copies and kinds of memory, by CUPTI's numbers, equal in all trace formats.
 #pragma once
 

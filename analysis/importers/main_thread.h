@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which thread of a rank is its main thread, for trace formats that do not name it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's functions by their names, for trace formats that name them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How readers know what Paceline itself exported, so that a trace that was exported comes back the same.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reader of one trace format.
 //
 // To add a format, write one file that defines a TraceReader, and add its line to readers.def. docs/hacking.md has a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a call to what it started on a device, and back.
 //
 //   const Correlations correlations(trace, rank);

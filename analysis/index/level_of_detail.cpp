@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/index/level_of_detail.h"
 
 #include <algorithm>

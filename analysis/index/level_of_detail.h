@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which slices to draw when one pixel covers many of them.
 //
 // A screen has some two thousand columns, a run has millions of slices: drawing them all costs too much and shows

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers about any stretch of a sequence, from an implicit tree of summaries over blocks of it.
 //
 // Level k has one summary for each `fanout`^(k+1) neighbouring entries. A stretch is put together from single entries

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least and the greatest of any stretch of values, for pictures in which a pixel covers many of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads several files and directories as one run, and reports on each file: how its clock is aligned, what is missing
 // in it, and why it was left out where it was. Files that do not belong to the run are left out and not refused: other
 // formats, other jobs, copies, and a rank that was given already.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers the ranks of a trace that another tool recorded, where its files do not.
 #pragma once
 

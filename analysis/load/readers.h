@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of readers: one row for each trace format.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the trace files of a RUN: one or several directories, one file, an archive, or a pattern such as
 // "run4/rank-*.json.gz".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A RUN as the user gives it: one path, or the directories of one job that wrote into a directory on each host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A private temporary folder that disappears with its object.
 #pragma once
 

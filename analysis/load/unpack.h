@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unpacks compressed files (gzip, zstd, xz, bzip2) and archives (tar, compressed or not; zip). Nothing that a hostile
 // archive holds is written outside the given folder, and nothing but regular files is made.
 #pragma once

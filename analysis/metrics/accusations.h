@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One level for everything that a report accuses: ranks, hosts, links and changes together.
 //
 // Holm's procedure with weights (S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian J.

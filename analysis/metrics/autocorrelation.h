@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long neighbouring values of a series stay alike.
 #pragma once
 

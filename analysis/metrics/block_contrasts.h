@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether one of several alike series, such as the lateness of the ranks of a job, is above the others beyond chance.
 //
 // The values of each series are averaged over blocks of iterations that are longer than the autocorrelation time, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time in which a rank was blocked in collectives, counted once however many of them are in flight together.
 //
 // A rank is blocked in a call that completes a collective: in a blocking call, in the wait for a request, and in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collective calls of a rank, extracted once. Matching, waits, lateness and hangs are computed from them.
 //
 // A call is a slice of category "collective". Beside these count:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What limits the collectives of a run: the bandwidth of a link, or the fixed cost of many small calls.
 //
 // A collective of n bytes takes α + β n (R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective operations across ranks: how long each rank waited for the last one, and how long the transfer took.
 //
 // For one collective by itself: wait(rank) = from its own start to the last start over ranks, or to its own end if that

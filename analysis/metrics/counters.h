@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The course of a counter over time: for a level its value, for a sum its rise per second.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of whole numbers in eight figures, as pandas' describe() has them.
 #pragma once
 

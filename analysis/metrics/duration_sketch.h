@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The distribution of durations that come one by one, in bounded memory.
 //
 // Count, sum, minimum, maximum and standard deviation are exact. Up to 1,024 durations are kept, so that quantiles of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When ranks leave their collectives, beside each other: what shows that a clock is wrong.
 #pragma once
 

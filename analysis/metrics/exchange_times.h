@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of sharded optimizers and of compressed gradients goes: how long the reduce-scatters and all-gathers
 // of a rank take and how much of that is hidden under compute, and how long it compresses and decompresses.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of a rank's devices, by Holistic Trace Analysis's definitions, over all of its streams.
 //
 // span = last end − first start of anything on them; idle = span − union of all; compute = union of the kernels that

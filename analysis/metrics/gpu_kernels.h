@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of a rank's devices by its name: how often each kernel, copy and fill ran, and for how long. Copies and
 // fills between different kinds of memory are entries of their own: "Memcpy HtoD (pinned -> GPU 0)".
 #pragma once

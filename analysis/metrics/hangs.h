@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that hang, because some ranks wait in one that others never entered, or that broke, because the process
 // of another rank ended, and messages that hang, because ranks wait for each other in a circle. docs/metrics.md defines
 // when a wait counts as a hang and when a rank has entered a collective.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The iterations (training steps) of a rank: how long each took and in which phases.
 //
 // Iterations are the outermost ranges of the main thread that the rules take for iterations (phase_rules.h): category

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a rank comes later to its collectives than chance explains, or costs time because it is irregular.
 //
 // The lateness of a rank in an iteration is one value: the time at which it arrived at the last collective of all ranks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a rank is late, and in which iterations.
 #pragma once
 

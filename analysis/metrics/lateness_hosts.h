@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether all ranks of a host come late to their collectives, as on a host with a slow processor or other load.
 #pragma once
 

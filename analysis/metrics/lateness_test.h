@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a test of ranks for lateness finds (lateness.h).
 #pragma once
 

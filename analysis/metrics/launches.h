@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches: from the CUDA call that starts work on a stream to the start of that work.
 //
 // A call and its work have the same correlation. The delay of a launch is the time between the end of the call and the

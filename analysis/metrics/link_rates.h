@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rated speed of the link that limits a collective or a message, where the facts of the machine or the user give
 // it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long messages take on each link between two ranks, and which link is slower than the others.
 //
 // The time of a message runs from the moment at which both sides are there (the start of the send, or the start of the

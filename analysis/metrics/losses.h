@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the recorder lost of a rank, and which of its iterations are affected.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Point-to-point messages across ranks: which send belongs to which receive.
 //
 // MPI does not let messages overtake each other: of two sends from one rank to another on one communicator, the first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication hidden under compute.
 //
 // overlap = (merged communication ∩ merged compute) ÷ merged communication (Holistic Trace Analysis's definition).

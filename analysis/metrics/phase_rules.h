@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What puts a slice into a phase: a table, not code.
 //
 // The first rule that fits a slice decides. Patterns compare without regard to case; `*` stands for any text, and an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers for any stretch of time in which phases a rank was, without keeping an interval for each slice.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives each stretch of a rank's time to a phase, from left to right along its main thread.
 //
 // The walk can be left and resumed at any time, so that a picture of some seconds of a long run need not keep the

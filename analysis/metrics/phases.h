@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phases of a rank. Every nanosecond of a rank belongs to exactly one phase.
 //
 // The innermost slice of the main thread to which the rules (phase_rules.h) give a phase decides, with one exception:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the ranges and calls of a rank took, and the device time of what was launched from inside them.
 //
 // A row is one kind of slice on the rank's threads: an NVTX range of one domain, category and name (a layer, a phase, a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures about a selection: an iteration, the slices of one name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank of a pipeline computed in each iteration, and the parts that its network can be cut into.
 //
 // The trainer has a range of the category `stage` for an iteration's work of a stage, with ranges `forward` and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a series, such as the step times of a run, changed: one jump to another level, or a drift.
 //
 // The test looks at the places of the iterations in the order of their times, because noise of step times is seldom

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a run takes to become steady.
 #pragma once
 

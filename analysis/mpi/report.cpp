@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline-report-mpi: `paceline report` by several processes that mpirun started. `paceline` itself does not need MPI;
 // it becomes this program where it finds that it is one of several processes.
 #include <fmt/format.h>

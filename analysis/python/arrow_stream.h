@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables as streams of Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html), which
 // pandas, Polars, DuckDB and pyarrow read without a copy and without a library in between.
 #pragma once

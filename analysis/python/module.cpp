@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Python module paceline._core. The package around it is in paceline/.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of a run for Python. Slices are read where they are in memory; the other tables are results of queries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table `arguments`: the arguments of all slices and marks, and argument values as SQLite has them.
 #pragma once
 

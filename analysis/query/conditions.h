@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the conditions of a statement mean for a column's values, by SQLite's rules for comparisons.
 #pragma once
 

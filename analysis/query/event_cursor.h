@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks slices or marks for an EventTable.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables `slices` and `marks`: cursors over the columns of the tracks.
 //
 // Conditions on id, rank, track, kind, name, domain, category, depth and times choose the tracks and the stretches of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SQL functions of `paceline query`, beside SQLite's own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables ranks, tracks, kinds, phases and iterations.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

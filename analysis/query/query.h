@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQL over a run: SQLite with the tables of this folder, which only reads.
 //
 //   QueryRunner runner(trace);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables whose rows have numbers from 0 on: ranks, iterations, collective calls, messages. Each column is a function of
 // the row's number.
 #pragma once

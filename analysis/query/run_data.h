@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tables of `paceline query` read: the trace, its tracks by number, and figures that are computed when a
 // statement first needs them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table `counters`: the samples of all counters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables that SQLite reads through its interface for virtual tables (https://sqlite.org/vtab.html): a Table describes
 // its columns and chooses how to find rows, its cursors walk them. Nothing is copied into SQLite.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indexes over the slices of one track, each made on first use.
 #pragma once
 

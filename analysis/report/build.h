@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the analyses of runs and tables of runs to a report.
 //
 //   const Report report = build_report({analyse_run(load_run("ranks-1"), "ranks-1")}, read_runs_table("runs.csv"));

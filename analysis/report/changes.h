@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The changes that pay: what each cause of a lost speed-up takes, and what the predictions gain.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions of the terms that the report uses, for readers who have not seen one before. docs/metrics.md has the
 // formulas in full.
 #pragma once

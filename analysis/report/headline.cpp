@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The headline of a report: the one sentence to remember.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a rank is slow, and why the report cannot claim that no rank is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a report. Every rendering writes the same parts one after the other: verdict, picture, reasons, changes
 // that pay, details. The details are the tables about scaling, the remarks about them, and one part for each run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How predictions are written: the table and the JSON of `paceline whatif` and of the report.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The renderings of a report. Each returns the whole document, ending in a newline.
 #pragma once
 

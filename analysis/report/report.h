@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report as plain data: the analyses of its runs, the scaling between them, and the sentences about both. build.h
 // fills it; text, Markdown, HTML, JSON and CSV are renderings of it. docs/metrics.md defines every figure.
 #pragma once

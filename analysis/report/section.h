@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sections of a report. Each is one file in sections/ that holds its figures (keys of the JSON), its tables, its
 // findings and its charts; whatever it has none of stays null. The renderings walk the lists in sections.cpp.
 #pragma once

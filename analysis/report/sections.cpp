@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lists of sections, and what every rendering needs of all of them.
 #include "analysis/report/sections.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One function for each section; a new section is its file in sections/, its name here and in the list in sections.cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts and figures that several sections and the headline share, and the list that findings about scaling go into.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the sections write values into cells of tables and into JSON.
 #pragma once
 

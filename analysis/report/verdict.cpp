@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verdict of a report: how well the job runs or scales, what limits it, which rank, and what to change first.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges the summaries of the ranks into the figures of their run.
 #include "analysis/run/run_analysis.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Amdahl-style breakdown of one run: which of its seconds shrink when ranks are added (docs/metrics.md).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many floating-point operations a device can do in a second at most.
 #pragma once
 

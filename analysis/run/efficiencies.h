@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well the ranks of a run use their time: the efficiencies of the POP Centre of Excellence
 // (co-design.pop-coe.eu/metrics), over the iterations that all ranks finished.
 #pragma once

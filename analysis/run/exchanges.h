@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a sharded optimizer exchanges, and what compressed gradients cost and save. docs/metrics.md has the formulas.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A finding is data: what it is, how bad, what it costs, where it can be seen, and a sentence. The report, `paceline
 // watch`, the viewer and JSON show the same findings.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the facts of machine and process (RankSummary::facts) show about the ranks of a run.
 #pragma once
 

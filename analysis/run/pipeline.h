@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines: how long the stages of a network compute and wait for each other, and what other numbers of microbatches
 // would change. docs/metrics.md has the formulas.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/run/pipeline_what_if.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions for a pipeline with another number of microbatches, another number of stages or another split of the
 // layers. docs/metrics.md has the model.
 #pragma once

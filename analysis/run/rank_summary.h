@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one rank contributes to the figures of its run.
 //
 // A summary is plain data without pointers into the trace, so several processes can summarise some of the ranks each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a RUN for the report: as a whole, or rank by rank where it is too large, then also by several processes.
 //
 // A run as a whole gives all figures. Rank by rank, memory holds the events of a few ranks at a time and the summary of

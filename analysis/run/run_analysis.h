@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analysis of one run: every figure that the report, `paceline info` and the viewer show, computed once.
 //
 // Times are nanoseconds. docs/metrics.md defines every figure.

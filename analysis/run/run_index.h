@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What everything that is computed of a run rests on: its iterations, its phases, its collectives, the time in which
 // its ranks were blocked, and the communication that computation did not hide. Each part is computed once, when it is
 // first asked for, and is the same for the report, the graph, queries, exporters and the viewer.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The links of a run, and their rated speeds.
 #pragma once
 

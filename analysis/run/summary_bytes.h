@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Summaries of ranks as bytes, so that another process of the same program can go on with them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a run that need the events of all ranks together.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The laws through the points of one series.
 #include <algorithm>
 #include <cmath>

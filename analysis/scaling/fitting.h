@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of scaling_of: comparisons of points, laws, time models. Each fills its members of Scaling.
 #pragma once
 

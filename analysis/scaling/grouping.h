@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts runs into points (repeats of one measurement) and points into classes of equal work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 95 % interval, and Student's t distribution, which gives its width where the noise is estimated from few values.
 #pragma once
 

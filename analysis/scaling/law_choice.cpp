@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which law describes a series best, by cross-validation, and what it predicts for more ranks.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Laws of scaling as linear models of the times, with their fits, their intervals and the test whether they hold.
 //
 // With p parameters that are all at least 0, each law is linear in them: Amdahl's law, the USL and logarithmic costs in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Laws of scaling and their fits. N is a number of ranks, S = T(1)/T(N) the speed-up at equal total work, s a serial
 // share (0 to 1). Every function is pure; fits cost a few hundred evaluations.
 #pragma once

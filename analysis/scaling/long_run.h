@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well the iterations of one run determine their mean and their median. Neighbouring iterations are alike (a warm
 // cache, a slow minute), so n iterations contain as much information as n/τ independent ones, where τ is the
 // autocorrelation time. An iteration is one value for all ranks together. No random numbers are drawn.

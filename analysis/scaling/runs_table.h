@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of runs, as CSV: header `ranks,epochs,images,seconds`, optionally `accuracy`, `seconds_to_accuracy` and
 // `seconds_sd` (the standard deviation of a row's seconds); `images/s`, `images_per_s` and `throughput` follow from the
 // others and are not read. Some of the other columns define a series (scaling.h), the rest are labels.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares runs on different numbers of ranks: speed-ups at equal work, laws through the runs of one series, weak
 // scaling, runs of equal rank counts side by side, and a time model of runs of different lengths. Runs come from traces
 // or from a table of runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spread of the time of a run, and the interval of any figure that is computed from times.
 //
 // Times are compared as logarithms, because their noise is relative: a ratio becomes a difference, and its interval is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of a run, T(N, epochs) = fixed(N) + epochs × epoch(N): runs of two lengths give both terms.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text from a trace as it is printed. Names and paths in a trace are whatever the program or its author chose, and a
 // terminal obeys control characters. So every text that goes to a terminal or into a document passes through here.
 #pragma once

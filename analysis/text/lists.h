@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How lists are written: of words, of ranks and of numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How figures are written everywhere: a number, a space and one unit, with no more digits than are known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffered output of text, and text as JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a Trace out of events as they come: what importers write into, and how tests make a trace by hand.
 //
 //   TraceBuilder run;

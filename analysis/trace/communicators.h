@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communicators of a run, MPI's and NCCL's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a slice is: its domain, category and name, interned together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strings interned once for all ranks of a run: equal strings have equal ids.
 #pragma once
 

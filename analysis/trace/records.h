@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of slices: keys and typed values, each different set of arguments stored once.
 //
 // A slice carries a 32-bit record. A million sends with one size, peer, tag and communicator share one record, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers for tracks, slices and marks that are unique in a run.
 //
 // Tracks are numbered from 0, rank after rank in the order of Trace::ranks and Rank::tracks. The id of a slice holds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slices of one track, as columns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The in-memory model of a run: ranks, their tracks, their slices as columns.
 //
 // A slice is a named stretch of time on a track (a function, an NVTX range, an MPI call). Slices of one track nest:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows a .pace file while a process writes it. Each poll reads only what is new since the one before.
 //
 //   GrowingFile file("run/node1-r0-p7.pace");

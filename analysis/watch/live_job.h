@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job that is still running, from the .pace files that its ranks are writing.
 //
 //   LiveJob job("run");

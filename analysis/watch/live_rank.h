@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one rank of a running job did, event by event: its iterations with their phases, its collective calls, and what
 // it does now. Only summaries are kept, never the events.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A frame of `paceline watch` as lines of text and as JSON.
 #pragma once
 

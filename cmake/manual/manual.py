@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the man pages and the bash completion of a program from its --help.
 
 usage: manual.py VERSION OUTPUT PROGRAM…

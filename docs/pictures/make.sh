@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Draws the pictures of the viewer in README and docs.
 #
 # usage: docs/pictures/make.sh BUILD RUN

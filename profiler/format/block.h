@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block: the events of one chunk, transposed into columns and compressed.
 //
 //   BlockEncoder encoder;                                  // allocates all that it ever needs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/format/block_decoder.h"
 
 #include <zstd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a block's payload back into slots. Every byte may be hostile: the decoder checks sizes and counts before it
 // uses them, and never decompresses more than max_raw_bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The summary in a block's header: times, counts and contents, so that a reader can skip the rest of the block.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the encoder and the decoder of blocks share: both go through the events of a block type by type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one error type of the profiler, the analysis and the viewer.
 //
 // Code that reads input (a file, an option) throws it, and main() catches it and prints one line. The message names the

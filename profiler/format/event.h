@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorded event: a head of one 16-byte slot, followed by as many extension slots as its type has.
 //
 // Threads write slots into their chunk of the file's live area (layout.h); the drain thread transposes full chunks into

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row for each event type: its name, how many slots follow its head, what it counts as, and the columns that a
 // block splits it into. The recorder, the encoder, the decoder and the readers all go by this table.
 //

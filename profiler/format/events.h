@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns events into slots and back. The structs of events_*.h, one for each row of event_table.h, are the events.
 //
 //   using namespace paceline::format;

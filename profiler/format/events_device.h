@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of events: CUDA and NCCL. See events.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of events: MPI calls, requests, files and windows. See events.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of events: Ranges, marks, payloads and resources of NVTX. See events.h.
 #pragma once
 

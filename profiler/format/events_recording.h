@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of events: definitions, the clock, the course of the recording, counters. See events.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checksums of the .pace format, all XXH3 with 64 bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the first bytes of a .pace file: FileHeader, JSON text, zeros up to a whole page.
 //
 // Used inside the recorded program: libc and xxhash only.

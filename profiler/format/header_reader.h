@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the header of a .pace file and the JSON text in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/format/input_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that is read piece by piece. The reader does not map it: another program that cuts a mapped file short would
 // end the reader by SIGBUS.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table that decides which NVTX ranges are iterations (training steps). The recorder uses it while it records, and
 // the analysis uses it afterwards.
 //

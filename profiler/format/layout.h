@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .pace file on disk: header, live area, blocks.
 //
 //   [ header, a multiple of 4096 bytes ][ live area: chunks, while recording ][ blocks … ]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the live area of a .pace file: the chunks that threads write into, and the table of lost stretches.
 #pragma once
 

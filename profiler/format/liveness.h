@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the process of a .pace file still records into it. Every part of Paceline asks here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI functions that are recorded: the values of the `function` field of the mpi_* events (events_mpi.h).
 //
 // An id never changes its meaning; new functions get new ids. The recorder's wrappers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of the binary payloads that NVTX's schemas describe. Recorder and reader must agree on it.
 //
 // The numbers are those of nvToolsExtPayload.h, which the analysis does not include; sizes are those of 64-bit Linux.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process as the system shows it in /proc: its start, its parent and its PID namespace.
 //
 // libc only: used inside the recorded program too. No function allocates memory or takes a lock.

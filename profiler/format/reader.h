@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a .pace file as a whole, from a running, ended or killed process, even if it is damaged.
 //
 // Large files are better read block by block: trace_file_reader.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signs that the recorder of a .pace file still runs: a lock on the file, and a modification time that it renews.
 //
 // The lock is a POSIX record lock (fcntl(2), F_SETLK) on the first byte. A forked child does not inherit it, and it

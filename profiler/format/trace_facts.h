@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a .pace file contains beside its events: the header and its text, the stretches of lost events, the damage.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a .pace file and decodes its events one block at a time, so that a reader of a large file need not hold all of
 // its slots in memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes whole .pace files from events, for tests and tools. (The recorder writes its files itself, as they grow.)
 //
 //   TraceWriter writer({.pid = 7, .ticks_per_second = 1e9, .rank = 0, .world_size = 2, .host = "node1"});

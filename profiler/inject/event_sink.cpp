@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 

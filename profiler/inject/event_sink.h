@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* How other libraries of the recorder put events into the trace: a table of C functions that libpaceline-inject.so
  * exports under the name paceline_event_sink_v1.
  *
@@ -55,9 +56,10 @@ struct paceline_event_sink_v1 {
   /* Writes one line, "paceline: TEXT", to standard error without stdio. */
   void (*say)(const char* text);
 
-  /* Has `function` called once before the recording of this process ends, while events are still accepted, also when the
-   * process ends by _exit or quick_exit, which run no exit handlers. It may run on a thread of the recorder, and the end
-   * of the process waits for it: it must return within seconds. Returns 0 if there are too many such functions. */
+  /* Has `function` called once before the recording of this process ends, while events are still accepted, also when
+   * the process ends by _exit or quick_exit, which run no exit handlers. It may run on a thread of the recorder, and
+   * the end of the process waits for it: it must return within seconds. Returns 0 if there are too many such functions.
+   */
   int (*at_close)(void (*function)(void));
 };
 

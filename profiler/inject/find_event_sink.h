@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the recorder's table (event_sink.h) from another library of the recorder, whichever way it was loaded.
 #pragma once
 

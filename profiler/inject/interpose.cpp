@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the C library that the recorder replaces in the programs that it is preloaded into. Each does the
 // recorder's work and then calls the next function of the same name: the C library's, or that of another preloaded
 // library.
@@ -15,8 +16,8 @@
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/process/ends.h"
 #include "profiler/inject/process/lifecycle.h"
-#include "profiler/inject/system/say.h"
 #include "profiler/inject/process/unrecorded.h"
+#include "profiler/inject/system/say.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libpaceline-nvtx.so: what NVTX loads (NVTX_INJECTION64_PATH). It passes NVTX on to the recorder if that is in the
  * program.
  *

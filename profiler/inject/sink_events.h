@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives events as structs (profiler/format/events.h) to the table of event_sink.h.
 #pragma once
 

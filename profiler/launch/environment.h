@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The environment variables through which `paceline record` controls the recorder inside the program
 // (libpaceline-inject.so).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of trace files from a pattern: %h host, %r rank, %p process id, %q{VAR} an environment variable, %% a percent
 // sign (the placeholders of nvprof and Nsight Systems).
 //

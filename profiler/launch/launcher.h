@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rank and the job of this process, from the variables of its launcher: Open MPI, MPICH and its derivatives (PMI),
 // torchrun, Slurm, PMIx. They are tried in this order, because a Slurm batch step puts SLURM_PROCID=0 into the
 // environment of every process that mpirun starts inside it.

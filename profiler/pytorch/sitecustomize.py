@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs when a Python interpreter of a recorded job starts, because `paceline record --pytorch` puts this folder on
 PYTHONPATH. It installs the import hook, takes the folder off sys.path, and runs the sitecustomize that would have run.
 """

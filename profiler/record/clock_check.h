@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error between the clocks of this machine's CPUs, measured before the command starts.
 #pragma once
 

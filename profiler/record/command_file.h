@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether the recorder can be loaded into a command.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ensures that one directory holds one job. A file `.paceline-job` in the directory names the job that records there
 // and the processes that `paceline record` became. It exists before any trace file, so that one of two jobs that start
 // at the same moment is rejected.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `paceline record`, by topic. Each becomes an environment variable that the recorder reads
 // (environment.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The directory of a recording's files. The ranks of one job share a directory, and two jobs never do.
 #pragma once
 

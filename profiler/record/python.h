@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the interpreters of a job find the hooks for PyTorch (profiler/pytorch).
 #pragma once
 

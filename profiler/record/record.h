@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline record [options] -- CMD …`: runs CMD with the recorder attached.
 //
 // The command replaces this process (exec), so signals reach it directly and its exit status is the job's. No other

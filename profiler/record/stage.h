@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --stage: the files of a recording are written to a local disk and moved to the output directory at the end. The
 // recorder moves its own file when the program ends. `paceline record` waits for the command and moves the files of
 // killed programs. If `paceline record` is killed as well, a note in the output directory names the local directory.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what large-batch techniques do to test accuracy, on the data set that paceline-train draws.
 
 Each technique is a training run on two ranks, repeated with several seeds, and compared with the run that lacks it. A

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The batch per rank against the allreduce's share of a step, on two ranks: the gradient is as large for any batch.
 # usage: samples/lectures/batch_size.sh [quick|full|tiny] [OUTPUT]
 source "$(dirname "$0")/common.sh"

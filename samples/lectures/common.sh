@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the experiments, which are called NAME.sh [SIZE] [OUTPUT]:
 #   SIZE    quick, if not given: about a minute on two slow cores, with a narrow network
 #           full: the lectures' network, 2,500 images and 4 or 50 epochs; images have 32 pixels a side, not 256

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The communicators against each other on 2 × 2 ranks: the allreduce alone, and in training.
 # Nodes as in two_nodes.sh; without root all four ranks are on this host, and the report's hosts tell it.
 # usage: samples/lectures/communicators.sh [quick|full|tiny] [OUTPUT]

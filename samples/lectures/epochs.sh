@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # 4 epochs against 50, on one and on two ranks: what is spent once weighs less in a long run.
 # usage: samples/lectures/epochs.sh [quick|full|tiny] [OUTPUT]
 source "$(dirname "$0")/common.sh"

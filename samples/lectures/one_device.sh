@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One device: what a training step consists of, before anything is parallel.
 # usage: samples/lectures/one_device.sh [quick|full|tiny] [OUTPUT]
 source "$(dirname "$0")/common.sh"

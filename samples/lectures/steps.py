@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints a line for each run of `paceline report --format json`: how fast its steps are, and what they wait for.
 
 usage: steps.py REPORT.json

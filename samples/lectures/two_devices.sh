@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Two devices of one host, in the two ways of the lectures: a main rank that collects gradients, updates and sends the
 # weights out (Chainer's MultiprocessParallelUpdater), and an allreduce after which every rank updates (ChainerMN).
 # usage: samples/lectures/two_devices.sh [quick|full|tiny] [OUTPUT]

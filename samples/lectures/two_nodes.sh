@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Two nodes of two ranks each, with the lectures' communicator: sums inside each node, then between the nodes.
 # The nodes are those of MPIRUN="mpirun --host a:2,b:2" (one file system, the same paths), else two network namespaces of
 # this machine (root), RATE=1gbit apart if it is given.

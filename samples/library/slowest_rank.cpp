@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the rank that the other ranks of a run waited for longest.
 // usage: slowest_rank RUN
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Data-parallel training with PyTorch's DistributedDataParallel, as one writes it, with NVTX ranges.
 
     pip install torch nvtx      # without nvtx, PyTorch's own binding is used, which its CPU-only builds lack

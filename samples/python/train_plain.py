@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Data-parallel training with PyTorch's DistributedDataParallel on CPUs, as one writes it, without NVTX ranges.
 
     torchrun --nproc-per-node 2 train_plain.py

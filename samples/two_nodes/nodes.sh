@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a command on the first of two "nodes" of this machine: network namespaces with host names of their own, joined
 # by a pair of virtual interfaces. An mpirun in it starts its ranks on both, two and two, and Open MPI sends over TCP.
 # usage: nodes.sh [--rate RATE [--burst SIZE]] COMMAND…

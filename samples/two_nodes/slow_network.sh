@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Two nodes of one machine with a slow network between them: what communicators, fp16 and double buffering save.
 # VGG-16 with batch norm and ResNet-18 for CIFAR's size, batch 16, one rank a node; needs root, for nodes.sh.
 # usage: samples/two_nodes/slow_network.sh [quick|full|tiny] [OUTPUT]      quick: 3 minutes on two slow cores

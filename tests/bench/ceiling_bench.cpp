@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What oneDNN takes for the convolutions and batch norms of a training step, and for nothing else: no ReLU that is not
 // part of a batch norm, no pooling, no linear layer, no loss, no optimizer, no copies between layouts. The ceiling that
 // the trainer's own step is measured against (speed.py). Each primitive has the layouts that oneDNN chooses for it and

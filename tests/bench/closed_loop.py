@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: closed_loop.py PACELINE TRAINER [--rounds N] [--iterations N] [--busy] [--json FILE] [CASE…]
 
 Predicts the step time of a change from a run without it, makes the change in the trainer, and measures. For each case A

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: compressed_gradients.py PACELINE-TRAIN [--rate 1gbit] [--model vgg11_bn] [--batch-size 8] [--iterations 12]
                                [--rounds 3] [--seeds 0] [--epochs 8] [--updaters allreduce,top_k,power_sgd]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often the intervals that a scaling report prints as 95 % hold the truth. Tables and traces are drawn from
 // programs whose scaling is known; each interval is counted as shown or not and as holding the truth or not.
 //

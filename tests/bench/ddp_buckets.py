@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: ddp_buckets.py PACELINE [PACELINE-TRAIN]
 
 A delay of rank 1 before backward, in gradients of 1, 2 and 13 buckets: PyTorch's DistributedDataParallel over gloo, and

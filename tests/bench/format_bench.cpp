@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast events become blocks and blocks become events.
 //
 //   format_bench [TRACE.pace] [OPTION of Google Benchmark]…   # the last lines are the ratios

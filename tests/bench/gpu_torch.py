@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The trainer against PyTorch on one GPU: synthetic data, in turns in one run, medians, ratios.
 
 usage: gpu_torch.py --train PACELINE-TRAIN [--rounds 5] [--iterations 60] [--case NAME …] [--output FILE.json]

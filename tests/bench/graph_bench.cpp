@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the dependency graph, the critical path and the predictions of a large run take.
 // usage: graph_bench [RANKS] [SLICES of each rank]        default: 8 1000000
 #include <sys/resource.h>

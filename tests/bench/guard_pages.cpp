@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs every distinct convolution of the models, and what stands between them, on memory between pages that nobody may
 // touch, under each set of instructions that this processor and oneDNN have. The tests run a few of them
 // (tests/unit/trainer/backend/cpu/guard_pages_test.cpp). All of them take long; few widths and sizes take minutes. Each

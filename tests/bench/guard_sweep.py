@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs guard_pages over all image sizes and instruction sets, and prints a table of what ran and what failed.
 
 usage: tests/bench/guard_sweep.py [--program build/release/tests/guard_pages]… [--results FILE] [--table] [WORD=LIST…]

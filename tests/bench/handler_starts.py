@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Starts programs whose signal handler emits NVTX ranges, with the recorder and with a library that does nothing.
 
     handler_starts.py RECORDER PROGRAM PACELINE NO_TOOL [--starts 200] [--limit SECONDS] [--only nvtx|mpi]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes hostile .pace files and OTF2 archives for hostile_traces.py, and prints their paths, one on each line.
 //
 // usage: hostile_files DIRECTORY [NAMES [NESTING [TRACKS]]]

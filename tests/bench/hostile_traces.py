@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hostile traces through paceline-view, by hand: each opens, or fails with one line on standard error.
 
 usage: tests/bench/hostile_traces.py PACELINE_VIEW [--names N] [--nesting N] [--tracks N] [--keep DIRECTORY]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Records HPC Challenge (Debian's package hpcc) on 2 ranks with the input that the package ships: some 79 million events
 # of short MPI calls, the densest trace that the benchmarks of recorder, reader and viewer use.
 #

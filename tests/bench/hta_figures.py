@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: hta_figures.py FILE…
 
 Runs Meta's Holistic Trace Analysis on Kineto traces, one FILE for each rank, and prints its figures as JSON: the

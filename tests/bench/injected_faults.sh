@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Records runs of paceline-train with an injected fault each, and checks that the report names the fault as what it is:
 # a slow rank, a slow loader, a link with a limited rate between two network namespaces, and tiny buckets. A run without
 # a fault must name none of them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges the tests behind a report's accusations in generated jobs whose truth is known: how often they accuse anybody
 // of anything in sound runs, and whether they find the slow ranks. The jobs come from judge/jobs.h, never from the
 // generator that tunes the tests.

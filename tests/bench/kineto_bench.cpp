@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast Kineto's JSON is read into the model, beside simdjson's bare parse of the same bytes.
 //
 // usage: kineto_bench [--benchmark_…] [FILE]       FILE: a JSON file, measured as well

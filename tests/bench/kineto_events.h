@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes traces as PyTorch's profiler writes them: a training loop of operators, launches, kernels, copies and
 // collectives, in Kineto's layout and with all of its arguments. The same seed gives the same bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast .pace files are decoded and built into the model, and how much memory a slice needs. Each load
 // stands beside a bare decompression and decoding of the same blocks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images a second that the loader makes of JPEG files, against bare libjpeg-turbo, which decodes the same files,
 // already in memory, whole, at the same scales, and throws the pixels away. In rounds, one after the other, so that the
 // machine's drift meets both alike; medians over the rounds. Seconds are those of CPU time, all threads together: what

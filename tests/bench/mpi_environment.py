@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The environment for mpirun in a benchmark: as root, with more ranks than cores, and without spinning in waits."""
 import os
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: otf2_bench [RANKS [EVENTS]]       default: 4 ranks with 4,000,000 events each
 //
 // Writes an archive as an MPI program's recorder does (regions, messages, collectives, a metric), and reads it twice:

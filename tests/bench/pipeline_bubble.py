@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: pipeline_bubble.py PACELINE PACELINE-TRAIN [--stages 2,4] [--microbatches 1,2,4,8] [--schedules gpipe,1f1b]
                           [--delay 3200] [--iterations 6] [-- OPTION…]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often the 95 % intervals of predictions hold the truth. Traces are drawn from jobs whose times are known
 // processes; the truth of a change is the mean step of the changed job, simulated over many iterations without any
 // trace.

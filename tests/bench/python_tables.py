@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: python_tables.py RUN
 
 How long pandas, Polars and pyarrow take for the slices of a run that the Python package has loaded, and pyarrow to write them as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast `paceline query` scans, groups and finds slices, each beside a plain loop over the columns.
 //
 // usage: query_bench [--benchmark_…] [TRACE]       TRACE: a run to measure on instead of 4 million slices made here

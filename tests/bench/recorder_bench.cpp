@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a range costs the thread that records it, beside the two clock reads that it cannot do without.
 //
 //   recorder_bench          # the last lines are the ratios; targets: registered ≤ 2 reads + 10 ns, ASCII 30 ns more,

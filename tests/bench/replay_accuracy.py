@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: replay_accuracy.py PACELINE TRAINER [--ranks 1,2,4] [--iterations N] [TRACE…]
 
 Records the trainer with each communicator and updater, and compares the replay of each run with what was measured: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the parts of `paceline report` take: loading, the analysis of the run, the report about it, its renderings.
 // usage: report_bench RUN        for example: make_viewer_run RUN 8 1 8200, 8 ranks of one million slices each
 #include <sys/resource.h>

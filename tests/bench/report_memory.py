@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: report_memory.py PACELINE SYNTHETIC_RANKS [--ranks 512] [--steps 200] [--ranges 20] [--allreduces 4]
                         [--processes 1,2] [--whole]
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes every distinct sentence that reports, predictions and comparisons print about generated jobs, for review.
 
 usage: sentences.py PACELINE [-o FILE] [--runs 1] [--ranks 2,4,16] [--iterations 50,200] [RUN…]

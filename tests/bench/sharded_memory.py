@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: sharded_memory.py PACELINE-TRAIN [RANKS…] [-- OPTION…]
 
 Memory of a rank with the sharded optimizer, and of a rank that computes a stage of a pipeline, beside that of a replica: the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How fast the trainer is, against oneDNN's own ceiling and against PyTorch, in one run on one machine.
 
 In rounds: every program takes a few steps, then the next, so that the machine's drift meets all alike. Printed are the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """speed.py's verdict, on measurements that are made up: programs that print what the real ones would."""
 import contextlib
 import io

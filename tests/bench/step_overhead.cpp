@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the recorder costs a training step: recording is switched on and off step by step inside one process, in pairs,
 // so that the machine's drift meets both alike. Prints the difference of the pairs with its 95 % interval (bootstrap
 // over pairs), and beside it what the recorder costs by itself, which noise does not reach: the events of a step times

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often the report names a rank, a phase or a change in generated runs whose truth is known.
 //
 //   stragglers [--runs N] [--slow-runs N] [--only ranks,hosts,loader,links,steps] [--phi X] [--iterations N]

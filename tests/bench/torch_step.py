@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of PyTorch on CPUs, for speed.py: what a user would write, channels_last, on images in memory.
 
 usage: torch_step.py MODEL IMAGE_SIZE BATCH STEPS THREADS [--bf16] [--evaluate BATCHES] [--store FILE --rank R --ranks N]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of a frame of the timeline with 1 and 10 million slices, compared with that of a painter without the index
 // for drawing, which loops over all slices in view; and the cost of placing the rows of many ranks.
 //

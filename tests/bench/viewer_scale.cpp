@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The goals for large runs, measured on a window of 1920 × 1080 pixels:
 //
 // - usable within 5 s of the command: the whole run is drawn, and a pan is answered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the window of a large run behaves: see viewer_scale.cpp.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: watch_cost.py PACELINE STEPS [--ranks 64] [--seconds 30] [--step-ms 250] [--ranges 100] [--interval 2]
 
 What `paceline watch` costs. Records RANKS processes of STEPS (tests/record/record_steps of a build) under mpirun, watches

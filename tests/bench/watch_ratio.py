@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: watch_ratio.py PACELINE [--pairs 12] [--ranks 2] [--iterations 150] [--interval 2] [-- TRAINER OPTIONS]
 
 Whether a job is slower while `paceline watch` follows it. Runs the recorded trainer in pairs, one run of each pair with a

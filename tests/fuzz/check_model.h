@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds for every trace that a reader made, however hostile its file was.
 #pragma once
 

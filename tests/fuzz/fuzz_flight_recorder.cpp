@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes to the reader of Flight Recorder dumps, pickles and JSON, and checks the models that it makes.
 // With clang it is a libFuzzer program (fuzz_flight_recorder), with any compiler it replays the corpus.
 #include <cstddef>

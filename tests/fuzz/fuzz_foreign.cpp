@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes to the readers of SQLite databases and OTF2 archives and checks the models that they make. With
 // clang it is a libFuzzer program (fuzz_foreign), with any compiler it replays the corpus (replay_fuzz_foreign).
 //

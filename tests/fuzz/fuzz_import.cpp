@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes (hostile_file.h) to the import of .pace files and checks the model that it makes. With clang it
 // is a libFuzzer program (fuzz_import), with any compiler it replays the corpus (replay_fuzz_import).
 //

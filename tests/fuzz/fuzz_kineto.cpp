@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes to the reader of Kineto's and Chrome's JSON and checks the model that it makes. With clang it is
 // a libFuzzer program (fuzz_kineto), with any compiler it replays the corpus (replay_fuzz_kineto).
 //

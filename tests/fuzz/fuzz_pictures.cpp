@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes to the readers of JPEG, PNG and WebP pictures. Each input is a whole file.
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes (hostile_file.h) to the reader of .pace files. With clang it is a libFuzzer program
 // (fuzz_reader), with any compiler it replays the corpus (replay_fuzz_reader).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile text to the reader of tables of runs and computes the scaling section of what it accepts. With clang it
 // is a libFuzzer program (fuzz_runs_table), with any compiler it replays the corpus (replay_fuzz_runs_table).
 #include <cmath>

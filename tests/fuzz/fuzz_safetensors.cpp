@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds hostile bytes to the reader of safetensors files. Each input is a whole file.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fuzz targets of .pace files share: bytes that the fuzzer made become a file or the events of a block.
 //
 // The first byte of an input selects what the others are: 0 = a file; 1 = a file whose checksums are corrected first,

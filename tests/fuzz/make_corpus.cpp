@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: make_corpus FOLDER: the first inputs of fuzz_reader's corpus (tests/data/fuzz-reader), small and well-formed.
 // Its files have the version of the format in their names; those without one are of version 1.
 #include <zstd.h>

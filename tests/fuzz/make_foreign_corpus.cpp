@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: make_foreign_corpus FOLDER: the first inputs of fuzz_foreign's corpus (tests/data/fuzz-foreign).
 #include <sqlite3.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: replay_… PATH…: runs a fuzz target once on each file, and on each file directly in a folder. It passes if
 // nothing aborts and there was a file.
 #include <cstdint>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes the readers and prints how many inputs each one was given. Clang 16 makes the fuzzers in the sanitized build.
 # Inputs that lead to new code, and one that crashes, are kept in build/asan/fuzz/TARGET.
 # usage: tests/fuzz/run.sh [SECONDS] [TARGET…]       default: 30 for each target, and all targets of CMakeLists.txt

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: bare_machine.sh KIT.tar.xz OUTPUT: tests/gpu.sh in a root that has glibc, the programs of Debian's essential packages, xz,
 # CUDA's libraries if this machine has them, and nothing else: no Python, no Open MPI but the kit's. Ends with the status of
 # gpu.sh; 77: skipped, because it needs root and a Debian.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators on GPUs. Run by mpirun with two ranks: of NCCL each alone where there is one GPU, both together where
 // there are two; through MPI both on one GPU. Means are of integers, so that what is expected is exact in every type.
 #include <cuda_runtime_api.h>

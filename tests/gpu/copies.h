@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between GPU memory and the host's, which wait for the GPU.
 #pragma once
 

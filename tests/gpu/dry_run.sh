@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: dry_run.sh BUILD: tests/gpu.sh on a machine without a GPU. Every step comes as far as the first call of CUDA, and
 # says in one line that it ends there; the status tells it from success and from failure.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Figures of tests/gpu.sh. Each prints a line and writes JSON; status 1 where a limit is exceeded.
 
 figures.py kernel-times EVENTS.json REPORT.json OUT     the trace's kernel times within 1 % of CUDA's events

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: gpu_kernel_times [SECONDS]: kernels one behind another in one stream, 0.5 s of them if not said otherwise, and
 // how long they took by CUDA's events, as JSON. Recorded, their times in the trace are held against that: nothing else
 // runs on the GPU, and all are in the queue before the first begins, so that there are no gaps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A test that needs a GPU, and says by name where there is none.
 #pragma once
 

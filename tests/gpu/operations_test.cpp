@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operation on a GPU against the float64 reference, in every type.
 #include <gtest/gtest.h>
 

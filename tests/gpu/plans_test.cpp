@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuDNN says of GPUs that are described to it: needs none.
 #include <gtest/gtest.h>
 

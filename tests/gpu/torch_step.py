@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: torch_step.py [--kineto FILE.json]
 
 Twelve training steps of a small ResNet with autocast and channels_last on one GPU. The same kernels run each time: nothing

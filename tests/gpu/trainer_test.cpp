@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA backend on a GPU: whole networks against the CPU backend, and what the training loop relies on.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline info` and `paceline export` as a user meets them: what they print, and what they say to bad input.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs `paceline` in a directory of the test's own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline compare` on .pace files made by hand.
 #include <nlohmann/json.hpp>
 #include <random>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Directories that hold different ranks of one job, as hosts without a common file system make them, are one run.
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: hidden_names.py SOURCES
 What a unity build would change, because it compiles the unnamed namespaces of several files as one. A function there hides
 the function of the same name that a header declares, in all files of the unit, and may silently be called in its place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in a trace is whatever the program or its author chose. No command passes control characters on to a terminal.
 #include <nlohmann/json.hpp>
 

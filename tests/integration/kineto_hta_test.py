@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: kineto_hta_test.py PACELINE SOURCES
 
 Compares the report of two real ranks with the figures that Holistic Trace Analysis printed for them

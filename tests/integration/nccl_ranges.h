@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* NVTX ranges as NCCL makes them of its calls: its domain, its schemas and their numbers. For C and C++. */
 #pragma once
 

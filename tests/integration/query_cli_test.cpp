@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline query` as a user meets it.
 #include <nlohmann/json.hpp>
 

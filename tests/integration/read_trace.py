@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Reads a .pace trace with nothing but docs/trace-format.md and Python's own library.
 
 usage: read_trace.py FILE      prints the header and the events, one JSON object a line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: read_trace_test.py PROGRAM: the traces that PROGRAM (write_traces) makes hold for the independent reader what
 went into them."""
 import json

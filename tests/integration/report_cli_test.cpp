@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline report` as a user meets it: what it writes where, and what it says to bad input.
 #include <nlohmann/json.hpp>
 
@@ -50,7 +51,8 @@ TEST_F(ReportCommand, TakesSeriesColumnsAndNoise) {
   std::ofstream(directory_ / "runs.csv")
       << "Ranks;Epochs;Images;Seconds;Nodes\n1;1;100;100;1\n2;1;100;60;1\n4;1;100;40;2\n";
   EXPECT_THAT(report("runs.csv").output, HasSubstr("Amdahl's law through 1, 2 and 4 ranks"));
-  EXPECT_THAT(report("--series Nodes runs.csv").output, HasSubstr("No Amdahl curve is fitted through 1, 2 and 4 ranks"));
+  EXPECT_THAT(report("--series Nodes runs.csv").output,
+              HasSubstr("No Amdahl curve is fitted through 1, 2 and 4 ranks"));
   EXPECT_THAT(report("--noise 1 runs.csv").output, HasSubstr("S(2) = 1.667 (95 %: 1.621–1.714)"));
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures of whole jobs that are written as .pace files and read by the program `paceline`. All of them are worked out
 // on paper.
 #include <algorithm>

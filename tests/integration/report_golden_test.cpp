@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of hand-made .pace files in the output of `paceline report`, worked out on paper.
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -66,13 +67,14 @@ class GoldenReport : public CommandTest {
 };
 
 TEST_F(GoldenReport, NamesTheRankThatNeverReachedABlockingCollective) {
-  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
-              file.mpi_collective(1 * second, MpiId::Barrier, -1, 0, 1, 0);
-              file.mpi_end(1 * second + 10, MpiId::Barrier);
-              if (comes) file.mpi_collective(10 * second, MpiId::Allreduce, -1, 8, 1, 1);
-            }),
-            "Rank 2 never entered MPI_Allreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
-            "50.000 s.");
+  EXPECT_EQ(
+      hang([](PaceFile& file, bool comes) {
+        file.mpi_collective(1 * second, MpiId::Barrier, -1, 0, 1, 0);
+        file.mpi_end(1 * second + 10, MpiId::Barrier);
+        if (comes) file.mpi_collective(10 * second, MpiId::Allreduce, -1, 8, 1, 1);
+      }),
+      "Rank 2 never entered MPI_Allreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
+      "50.000 s.");
 }
 
 struct Wait {
@@ -91,43 +93,46 @@ void post_and_wait(PaceFile& file, std::uint64_t at, MpiId call, std::uint32_t s
 }
 
 TEST_F(GoldenReport, NamesTheRankThatNeverReachedANonBlockingCollective) {
-  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
-              for (std::uint32_t call = 0; call < (comes ? 2U : 1U); ++call) {
-                const std::uint64_t at = (call == 0 ? 1 : 9) * second;
-                post_and_wait(file, at, MpiId::Iallreduce, call, {.request = call + 1, .ends = call == 0});
-              }
-            }),
-            "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
-            "50.000 s.");
+  EXPECT_EQ(
+      hang([](PaceFile& file, bool comes) {
+        for (std::uint32_t call = 0; call < (comes ? 2U : 1U); ++call) {
+          const std::uint64_t at = (call == 0 ? 1 : 9) * second;
+          post_and_wait(file, at, MpiId::Iallreduce, call, {.request = call + 1, .ends = call == 0});
+        }
+      }),
+      "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
+      "50.000 s.");
 }
 
 TEST_F(GoldenReport, NamesTheRankThatNeverStartedAPersistentCollectiveAgain) {
-  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
-              file.mpi_collective(1 * second, MpiId::Allreduce_init, -1, 8, 1, 0);
-              file.mpi_end(1 * second + 20, MpiId::Allreduce_init);
-              for (std::uint64_t round = 0; round < (comes ? 2U : 1U); ++round) {
-                const std::uint64_t at = (round == 0 ? 2 : 9) * second;
-                post_and_wait(file, at, MpiId::Start, 0, {.request = round + 1, .ends = round == 0});
-              }
-            }),
-            "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since "
-            "10.000 s, for 50.000 s.");
+  EXPECT_EQ(
+      hang([](PaceFile& file, bool comes) {
+        file.mpi_collective(1 * second, MpiId::Allreduce_init, -1, 8, 1, 0);
+        file.mpi_end(1 * second + 20, MpiId::Allreduce_init);
+        for (std::uint64_t round = 0; round < (comes ? 2U : 1U); ++round) {
+          const std::uint64_t at = (round == 0 ? 2 : 9) * second;
+          post_and_wait(file, at, MpiId::Start, 0, {.request = round + 1, .ends = round == 0});
+        }
+      }),
+      "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since "
+      "10.000 s, for 50.000 s.");
 }
 
 // NCCL's plugin reports the enqueueing. The kernel that hangs never ends, so nothing reports that it ran.
 TEST_F(GoldenReport, NamesTheRankThatNeverEnqueuedACollectiveOfNccl) {
-  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
-              const std::uint64_t operation = file.name("AllReduce ncclFloat32 RING SIMPLE 2 16");
-              for (std::uint64_t call = 0; call < (comes ? 2U : 1U); ++call) {
-                const std::uint64_t at = (call == 0 ? 1 : 10) * second;
-                file.add(at, EventType::nccl_collective, operation | 2ULL << 32);
-                file.extension(4000, call);
-                file.extension(call + 1, 0);
-                file.add(at + 1000, EventType::nccl_end, call + 1);
-              }
-            }),
-            "Rank 2 never entered ncclAllReduce #2 on 0000000000000abc; ranks 0 and 1 have waited in it since 10.000 s, for "
-            "50.000 s.");
+  EXPECT_EQ(
+      hang([](PaceFile& file, bool comes) {
+        const std::uint64_t operation = file.name("AllReduce ncclFloat32 RING SIMPLE 2 16");
+        for (std::uint64_t call = 0; call < (comes ? 2U : 1U); ++call) {
+          const std::uint64_t at = (call == 0 ? 1 : 10) * second;
+          file.add(at, EventType::nccl_collective, operation | 2ULL << 32);
+          file.extension(4000, call);
+          file.extension(call + 1, 0);
+          file.add(at + 1000, EventType::nccl_end, call + 1);
+        }
+      }),
+      "Rank 2 never entered ncclAllReduce #2 on 0000000000000abc; ranks 0 and 1 have waited in it since 10.000 s, for "
+      "50.000 s.");
 }
 
 std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return low | high << 32; }

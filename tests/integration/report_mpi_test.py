@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: report_mpi_test.py PACELINE SYNTHETIC_RANKS MPIRUN
 
 `mpirun -n K paceline report` gives the same bytes as one process, for runs that are read as a whole and for those that are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole way of a hand-made job: through a .pace file and the program `paceline` it has the figures that it has as a
 // trace in memory.
 #include <nlohmann/json.hpp>

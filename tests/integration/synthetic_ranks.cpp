@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: synthetic_ranks DIRECTORY RANKS STEPS [RANGES [ALLREDUCES [LATE_RANK]]]
 // Writes the .pace files of a data-parallel job that never ran: STEPS steps of about 10 ms, each with RANGES short
 // ranges in forward and backward and ALLREDUCES allreduces. LATE_RANK comes 1 ms late to each of them. Every rank has

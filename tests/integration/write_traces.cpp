@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: write_traces DIR. Makes traces for read_trace_test.py, and beside each, as JSON, what went into it.
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Breaks executable lines one at a time and lists those that no test notices.
 
 The lines are drawn with a fixed seed over the rooms of ROOMS, each line with the same chance. A mutant that does not

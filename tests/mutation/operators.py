@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a mutant changes: a small set of operators over one line of C++.
 
 The operators are those that Offutt, Lee, Rothermel, Untch and Zapf found sufficient ("An experimental determination of

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: debian_root.sh FOLDER [SUITE]      default: bookworm
 # Installs the Debian packages or the wheel of FOLDER, or both, in a bare Debian, uses them (in_root.sh), removes them and looks for
 # files that stay behind. It needs root, debootstrap and the network. Status 77: skipped, also if FOLDER holds neither. The bare

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs inside the bare Debian of debian_root.sh.
 set -euo pipefail
 fail() { echo "in_root.sh: $*" >&2; exit 1; }

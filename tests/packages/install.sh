@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: install.sh BUILD-DIRECTORY LATE-RANK-PROGRAM
 # Installs the program and the library into a new folder, moves the folder, records a run with the installed program, and
 # builds samples/library against the installed library. It has to name the rank that was late. The links of the installed

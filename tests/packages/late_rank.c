@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank 1 comes 20 ms late to each of 10 barriers.
 #include <mpi.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: links.py FOLDER
 
 Follows each link of the Markdown files below FOLDER: its file must be there, and its heading in that file. Links to other

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: manual_test.py MANUAL PROGRAM…
 
 Each option that a program or one of its commands prints with --help has to be in its man page, and bash has to complete it.

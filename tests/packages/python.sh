@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: python.sh BUILD-DIRECTORY PYTHON LATE-RANK-PROGRAM
 # Records a run of two ranks and reads it with the Python package of the build tree.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: python_test.py RUN [NOTEBOOK]
 
 The package paceline on a run of two ranks in which rank 1 comes late to each collective: pandas, Polars, DuckDB and pyarrow read its

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: wheel.sh [BUILD-DIRECTORY]
 # Builds the wheel, repairs it with auditwheel, installs it into a new environment, records two ranks with the command line in
 # it, reads the run with pandas, Polars, DuckDB and pyarrow, executes the notebook, records from within a script, and removes the

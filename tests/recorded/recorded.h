@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a recorded program left behind, for tests: its files read, its events with names resolved.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checkpoint: one file from which a run goes on as if it had never stopped, to the bit. It does not depend on the
 // backend or the number of ranks. Its content is:
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,

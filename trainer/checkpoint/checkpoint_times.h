@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a run writes its checkpoint: at the end of every epoch, after a number of iterations, or after a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes about the differences between a resumed run and the run that wrote the checkpoint, so that nobody resumes the
 // wrong run by mistake.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimizer's state of a run whose ranks have a shard of it each, as one whole on rank 0. Checkpoints hold the
 // whole state, so that a run on another number of ranks can resume.
 #pragma once

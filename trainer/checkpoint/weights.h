@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights in and out, as safetensors files with torchvision's names and layouts: parameters, the running statistics of
 // batch norms (running_mean, running_var), and num_batches_tracked, which only PyTorch uses.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of each command of paceline-train: an option is declared once, with its check, its help text and
 // everything else that is known about it (option_row.h).
 #pragma once

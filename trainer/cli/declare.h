@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares options to CLI11 and, with everything else that is known about them, as rows of the option table.
 #pragma once
 

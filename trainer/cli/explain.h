@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rewrites CLI11's error messages: one line that names the option and what to write instead.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known about an option of training beside its value: its help topic, the options beside which it has an
 // effect, and how ranks and resumed runs treat it.
 #pragma once

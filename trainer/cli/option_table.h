@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of the options of training, as they are declared (add_options.h). Help, presets, settings files and the
 // checks of options follow it.
 #pragma once

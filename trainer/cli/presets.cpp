@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of the experiments that introduced the techniques. The batch per rank is the experiment's; mpirun
 // decides the number of ranks. A preset has no data: give --data or --synthetic.
 #include "trainer/cli/settings.h"

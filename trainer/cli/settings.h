@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options from TOML files and presets. Keys are the options' long names without dashes. Values are numbers, text,
 // booleans for switches, and arrays for options with several values.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of numbers. CLI11's own checks accept text that is not a number and truncate numbers that are too large.
 #pragma once
 

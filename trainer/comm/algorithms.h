@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of the allreduce algorithms on host memory. Each has a file of its name, which defines make_NAME() and
 // names its source.
 #pragma once

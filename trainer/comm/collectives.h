@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages and collective calls on values in memory, apart from the gradient's mean. All ranks make the same calls in
 // the same order.
 #pragma once

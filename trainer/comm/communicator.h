@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What data-parallel training needs of the other ranks, and the table of the algorithms that can be chosen.
 #pragma once
 

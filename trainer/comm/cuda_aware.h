@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the MPI library accepts pointers to GPU memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number types that gradients are sent in, and how MPI and our own loops add them.
 #pragma once
 

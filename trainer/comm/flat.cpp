@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `flat`, as in ChainerMN: pack, one MPI_Allreduce from that buffer to another, scale, unpack. Our gradients are packed
 // already, but the two copies are kept, because they are the cost of this algorithm.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients averaged over the ranks: as a whole, in parts, or beside the computation. All ranks make the same calls in
 // the same order. What only some reductions can do is an interface of its own, which GradientReduction hands out.
 #pragma once

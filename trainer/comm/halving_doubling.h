@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive halving and doubling over the ranks of any communicator, and its schedule.
 #pragma once
 

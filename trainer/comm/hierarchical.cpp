@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hierarchical`, ChainerMN's default: sum on the first rank of each host, sum of slices among these ranks, broadcast
 // in each host.
 #include "trainer/comm/algorithms.h"

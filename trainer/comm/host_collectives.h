@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective calls on host memory, over MPI.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients in host memory, averaged by one allreduce algorithm: casts to the type that travels, divides, and splits
 // what is longer than an MPI call can count.
 #pragma once

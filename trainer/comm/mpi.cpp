@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `mpi`: one MPI_Allreduce in place; the MPI library chooses the algorithm. Its halves are MPI_Reduce_scatter_block on
 // pieces of bounded length, so that neither we nor the library need a copy of all values, and MPI_Allgatherv in place.
 #include <algorithm>

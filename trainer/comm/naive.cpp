@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `naive`, as in ChainerMN: one MPI_Allreduce for each parameter, so that each parameter pays the latency.
 #include "trainer/comm/algorithms.h"
 

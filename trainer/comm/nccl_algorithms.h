@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of the allreduce algorithms over NCCL. Each row's make_NAME() is in gpu/, in the file of that name or in
 // the one that the comment names. It does not need CUDA.
 #pragma once

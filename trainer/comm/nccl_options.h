@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of communicators on GPUs. This file does not need CUDA.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `non_cuda_aware`, as in ChainerMN: hierarchical for an MPI library that cannot read GPU memory, so that every message
 // between hosts goes through a staging buffer on the host. Here the values are in host memory already. Copies replace
 // those of the GPU, which makes the cost of staging visible on CPUs.

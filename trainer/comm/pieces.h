@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How our own algorithms cut their messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/comm/rank_states.h"
 
 #include <arpa/inet.h>

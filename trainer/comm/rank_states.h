@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks of a job are doing. Ranks ask each other over UDP, because MPI cannot be used when a rank is missing
 // in a collective call. No rank sends anything before it is asked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's ranks by host, and the MPI communicators that follow from it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ring`: reduce-scatter and allgather around a ring of all ranks (Patarasuk & Yuan, Bandwidth optimal all-reduce
 // algorithms for clusters of workstations, 2009). The chunks are sent in pieces: a piece is sent on as soon as its sums
 // are computed, while it is still in the cache and the next piece is on its way; Gloo's ring_chunked does the same with

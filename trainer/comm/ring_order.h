@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of ranks in a ring. Neighbours send to each other, so the order decides how often messages cross a slow
 // link.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule of a ring: which rank sends which chunk in which step.
 #pragma once
 

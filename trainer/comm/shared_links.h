@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One-way links between the ranks of one host through shared memory. The receiver adds the values to its own right from
 // the link, while an MPI message would be copied once more. A link holds a few pieces. A rank that has neither room to
 // write nor a piece to read waits without an MPI call.

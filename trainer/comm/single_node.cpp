@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `single_node`, as in ChainerMN: for one host, where the library's allreduce (NCCL's in ChainerMN) is enough.
 #include <fmt/format.h>
 

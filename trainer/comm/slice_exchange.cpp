@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/comm/slice_exchange.h"
 
 namespace paceline::train {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allreduce by slices, the part that ChainerMN's hierarchical, two_dimensional and non_cuda_aware share: each rank sums
 // one slice of the values.
 #pragma once

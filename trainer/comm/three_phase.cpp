@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `three_phase` (Goyal et al., 1706.02677, section 4): sum within each host, halving and doubling between the hosts'
 // first ranks, broadcast within each host. Up to 256 KB the first phase copies everything to the first rank, which
 // adds. Above that size it uses the library's reduction, which is faster then (NCCL's in the paper, MPI's here).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `two_dimensional`, as in ChainerMN: reduce-scatter in each host, sum of each slice among the ranks of equal local
 // rank, allgather in each host. So all ranks share the traffic between hosts. If hosts differ in size, there are as
 // many slices as the smallest host has ranks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for messages: inside MPI, which is fastest and keeps a core busy, or asleep.
 #pragma once
 

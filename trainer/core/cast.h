@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Casts between fp32 and the 16-bit types, rounded to nearest, ties to even. Infinities and NaNs are kept, and values
 // beyond the range become infinities. The functions of one number define the result bit by bit; the loops give the same
 // bits with vector instructions (F16C if the processor has it, which is found out at run time).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trainer's one error type, for bad input and failed calls. The program prints it as one line and ends with
 // `status`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that depend only on their purpose: a few numbers (seed, epoch, sample, …) name a stream, so every draw
 // is the same on every platform and for any number of ranks and threads.
 #pragma once

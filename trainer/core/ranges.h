@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX ranges and marks of the domain `paceline.trainer`, for profilers. Without a profiler each call costs 1 to 2 ns.
 // Names are registered strings, so that a profiler does not have to copy them.
 #pragma once

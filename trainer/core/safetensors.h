@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Safetensors, the file format of named tensors: the length of the header (8 bytes, little-endian), the header (JSON),
 // then the tensors' bytes, little-endian. The header maps each name to {"dtype", "shape", "data_offsets": [begin,
 // end]}, with offsets from the end of the header, and may map "__metadata__" to texts.

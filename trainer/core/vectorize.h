@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks a function of plain loops to be compiled for several instruction sets; the loader of the program chooses the
 // best. It has no effect under sanitizers, whose run-time library is not ready when the choice is made.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the network's input from the bytes of an image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images that cannot be read or decoded, for a run that leaves them out.
 #pragma once
 

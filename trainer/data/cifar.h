@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CIFAR-10's binary version, as published (https://www.cs.toronto.edu/~kriz/cifar.html): records of 3,073 bytes, one
 // label and 3,072 pixels (red, green, blue planes of 32 × 32, row by row). Here a file may hold any number of records.
 #pragma once

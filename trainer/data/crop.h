@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a picture that a network sees. Pictures may have any size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images and labels in memory, as bytes.
 #pragma once
 

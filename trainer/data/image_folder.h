@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data sets in ImageNet's layout: DIR/train/CLASS/*.jpg and DIR/val/CLASS/*.jpg (or DIR/test). Pictures may lie in
 // subfolders of their class, as for torchvision's ImageFolder.
 #pragma once

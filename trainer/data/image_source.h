@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface from which a loader takes images and labels: a set in memory, or files that are read when they are
 // needed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JPEG pictures, decoded by libjpeg-turbo.
 #pragma once
 

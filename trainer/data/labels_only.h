@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The labels of a source without its images, for ranks whose images come from the stage before them in a pipeline.
 #pragma once
 

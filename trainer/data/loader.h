@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares batches ahead of time in its own threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data set in memory as the source of a loader.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A picture file of any kind that is read here: JPEG, PNG or WebP.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a picture file and makes the network's input from it.
 #pragma once
 

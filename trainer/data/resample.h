@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear interpolation along one axis of an image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides a whole run into epochs and these into iterations. The batch may grow from one epoch to the next.
 #pragma once
 

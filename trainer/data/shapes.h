@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A drawn data set of ten classes of shapes and textures, for machines that cannot download CIFAR-10. A network learns
 // it in a few minutes on one core, but not from the position, which is random, nor from the colour alone, which is only
 // a hint.

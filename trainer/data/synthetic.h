@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random images in memory, of any size and number of classes, for measuring speed without a data set on disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures that are decoded whole: PNG and WebP.
 #pragma once
 

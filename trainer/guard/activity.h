@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this rank is doing. Its own watchdog reads it, and those of other ranks that wait for this one ask for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors that one rank alone may meet, turned into errors of all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that the control groups of this process leave to it: batch systems and containers give a job less than the
 // host has.
 #pragma once

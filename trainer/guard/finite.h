@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a run's state is finite before a checkpoint keeps it.
 #pragma once
 

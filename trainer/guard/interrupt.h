@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SIGINT and SIGTERM stop the run after the current iteration. A second signal ends the process at once.
 #pragma once
 

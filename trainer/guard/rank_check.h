@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks before the first step that all ranks can run this job and run the same one. After one exchange of small
 // records every rank knows the first mismatch and its rank.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that ends a job which can no longer end itself, because a rank is missing in a collective call, or because a
 // loader is stuck in a read when the job is asked to stop.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A communicator that records in an Activity which collective call this rank is waiting in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a stored image is shifted and mirrored.
 #pragma once
 

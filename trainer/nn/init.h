@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initial weights. They depend on the seed, the parameter's name and its shape alone, so that every rank, backend and
 // layout starts from the same network.
 #pragma once

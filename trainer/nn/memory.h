@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a model's flat buffers, and operations on whole buffers there. Every step needs these operations on
 // buffers as large as the network, so the device that holds the buffers performs them. The host may be unable to read
 // and write the buffers: it copies their values.

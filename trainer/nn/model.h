@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainable model: the interface between the training loop and the backend that computes a network.
 //
 // All weights lie in one flat fp32 buffer and all gradients in another of the same shape. Each parameter is a span of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The published networks by torchvision's names. A new member of a family is one line in models.cpp's table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network as a list of layers in the order of computation. It describes the computation, and every backend and the
 // float64 reference of the tests carry it out. Each published model is a function that builds such a list (models.cpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parameters and statistics of a whole network in the published layout, without anything that computes. Rank 0 of a
 // pipeline uses it to read and write checkpoints and weights.
 #pragma once

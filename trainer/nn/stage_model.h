@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stage of a pipeline: some consecutive layers of a network, as a model of their own. forward() of a stage behind the
 // first takes the result of the stage before it as its images. Only the last stage knows a loss; the others return an
 // empty score. Values travel between stages in fp32, samples × channels × height × width.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adam (Kingma and Ba, arXiv 1412.6980, algorithm 1), with weight decay λ in the gradient as in PyTorch's Adam (not
 // decoupled as in AdamW). In step t, counted from 1, with g = gradient + λ w:
 //   m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²,  w ← w − η m̂ ÷ (√v̂ + ε),  m̂ = m ÷ (1 − β₁ᵗ),  v̂ = v ÷ (1 − β₂ᵗ)

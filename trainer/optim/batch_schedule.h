@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growing the batch instead of lowering the learning rate (Smith, Kindermans, Ying and Le, arXiv 1711.00489): the noise
 // of an update, g ≈ ε N ÷ (B (1 − m)) with rate ε, training set N, batch B, momentum m, falls with a larger B as it
 // does with a smaller ε, and larger batches mean fewer updates. At each boundary where a step schedule would divide the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1): each parameter tensor has
 // its own rate, computed from the norms of its weights w and its gradient g:
 //   λ = η ‖w‖ ÷ (‖g‖ + β ‖w‖ + 1e-9),  v ← m v + γ λ (g + β w),  w ← w − v

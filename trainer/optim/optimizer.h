@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What turns an averaged gradient into new weights. One file per rule; the formulas are in their headers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate of a whole run, made from the user's options: scaled with the batch, warmed up, decayed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RMSprop warm-up (Akiba, Suzuki and Fukuda, arXiv 1711.04325, section 3.1): a transition from RMSprop to momentum SGD
 // over the first epochs. With g = gradient + λ w and η the schedule's rate (the paper's is slow start):
 //   m ← μ₂ m + (1 − μ₂) g²,  Δ ← μ₁ Δ − (α_SGD + α_RMSprop ÷ (√m + ε)) g,  w ← w + η Δ

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learning-rate schedules: pure functions of the iteration, which is counted from 0 over the whole run, so that a
 // resumed run needs no other state.
 #pragma once

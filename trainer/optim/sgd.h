@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastic gradient descent with momentum m, rate η and weight decay λ; g = gradient + λ w. The position of η in the
 // formula matters when η changes from one step to the next (Goyal et al., arXiv 1706.02677, section 3, equations 9 and
 // 10):

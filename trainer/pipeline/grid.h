@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of a job as a grid of pipeline stages and replicas. Rank r has stage r ÷ replicas and replica r mod
 // replicas: the ranks of one stage, which average whole gradients, are neighbours.
 #pragma once

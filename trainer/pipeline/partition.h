@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a network is cut into the stages of a pipeline.
 #pragma once
 

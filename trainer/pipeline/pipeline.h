@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's stage of a pipeline: passes the microbatches of a batch through its layers, forward and backward, and adds
 // up their gradients.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The updater of a pipeline: each stage's gradients are averaged over the replicas, and each rank takes the step for
 // its stage's weights.
 #pragma once

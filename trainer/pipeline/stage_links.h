@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between the stages of one pipeline: activations to the next stage, their gradients to the previous one.
 #pragma once
 

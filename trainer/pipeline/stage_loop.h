@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out the schedule of one stage: computes its microbatches and exchanges messages with the neighbours in
 // between.
 #pragma once

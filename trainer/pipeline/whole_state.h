@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weights, statistics and optimizer state of all stages, as one whole on rank 0. Checkpoints and exported weights
 // hold the whole in the usual form, so that runs on any grid can read them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of a run: lines on standard output, and the log of JSON objects that scripts read. Only rank 0 writes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NVTX range around each layer's forward or backward. The payload of a backward is the number of bytes of the
 // layer's gradient in fp32, which is ready when the range ends.
 #pragma once

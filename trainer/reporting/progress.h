@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress line on a terminal. It is redrawn in place and cleared before other output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `paceline-train bench-allreduce`: compares the speed of the communicators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When and how a run writes its checkpoint and goes on from one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Injected faults for a profiler to find.
 #pragma once
 

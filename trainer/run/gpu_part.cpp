@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/run/gpu_part.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the program that needs CUDA's libraries: a shared library that is loaded when a GPU is requested. CUDA's
 // libraries cost every process 0.1 s and 200 MB, and a machine without GPUs does not have them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry point of libpaceline-train-cuda.so.
 #include "trainer/run/gpu_part.h"
 
@@ -26,7 +27,7 @@ std::unique_ptr<Model> make_model(const ModelOptions& options) {
 
 extern "C" const paceline::train::GpuPart* paceline_gpu_part() {
   using namespace paceline::train;
-  static constexpr GpuPart part{nccl::use_device_of_rank, nccl::make_device_communicator, device_name, make_model,
+  static constexpr GpuPart part{nccl::use_device_of_rank,  nccl::make_device_communicator, device_name, make_model,
                                 cuda::make_cuda_optimizer, cuda::make_cuda_shard_optimizer};
   return &part;
 }

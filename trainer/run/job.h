@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that a training run works with. start_up() builds it; train() uses it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The images of a run. On request rank 0 reads them for all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measured cost of each part of a network, by which a pipeline is balanced.
 #pragma once
 

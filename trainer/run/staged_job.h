@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a job builds its pipeline, and the state of the whole network on rank 0.
 #pragma once
 

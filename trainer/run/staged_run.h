@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run whose ranks form a pipeline has beside other runs.
 #pragma once
 

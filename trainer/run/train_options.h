@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training run is asked to do. Other folders read it; cli/ fills it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `allreduce`: in every iteration each rank computes the gradient of its batch's mean loss, the gradients are averaged
 // over the ranks, and each rank takes one step of the optimizer. All ranks take the same step from the same weights, so
 // their weights stay equal to the bit.

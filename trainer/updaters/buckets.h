@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts the gradient into buckets that are sent while backward still computes the rest.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What updaters that compress gradients share: error feedback and its place in checkpoints.
 //
 // Each rank adds to its gradient what compression has left out so far, and keeps what it leaves out now (Karimireddy et

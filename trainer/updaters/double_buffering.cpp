@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `double_buffering`, as in ChainerMN: there are two sets of gradients. While an iteration computes into the first set,
 // another thread, or another stream of the GPU, averages the second one, which the previous iteration computed. Then
 // the step takes that average and the sets are swapped. So each step's gradient is exactly one step stale, and the

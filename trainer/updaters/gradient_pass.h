@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's gradient of the mean loss over its batch, in one pass or in several smaller ones that are added up.
 #pragma once
 

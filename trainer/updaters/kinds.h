@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each updater's file declares about its updater. Options, help, checks and start-up follow these declarations, so
 // that an updater is one file and one line of updaters.def.
 #pragma once

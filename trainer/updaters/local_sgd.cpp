@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `local_sgd`: each rank takes steps with its own gradients, and every H steps the ranks average their weights (Stich,
 // arXiv 1805.09767, algorithm 1). The optimizer's arrays are averaged with them (Yu, Jin and Yang, arXiv 1905.03817,
 // algorithm 1), so that all ranks then have one state, which a checkpoint can hold. With H = 1 and momentum SGD, whose

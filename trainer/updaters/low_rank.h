@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrices of low rank for PowerSGD. All are stored by rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `main_rank`, as in Chainer's MultiprocessParallelUpdater: the gradients are summed on the main rank, which alone
 // takes the step and broadcasts its weights. Chainer leaves it to the user to divide the learning rate by the number of
 // ranks; here the main rank divides the sum. With plain SGD both give the same step, and dividing the sum is also right

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `overlap`: the gradient is averaged in buckets while backward still computes the rest, as PyTorch's
 // DistributedDataParallel does. A second thread makes the calls, because Open MPI 4.1 progresses a nonblocking
 // collective only inside MPI calls: MPI_Iallreduce would stand still while layers compute, and it has none of our

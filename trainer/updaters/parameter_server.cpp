@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `parameter_server`: rank 0 keeps the weights and the optimizer's state. Every rank, rank 0 included, sends each
 // gradient as soon as it is computed and gets the newest weights back; no rank waits for another's gradient. A gradient
 // covers an n-th of the images of an iteration of n ranks, so each update takes an n-th of the learning rate.

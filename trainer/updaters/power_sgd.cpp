@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `power_sgd`: gradients of rank r (Vogels, Karimireddy and Jaggi, arXiv 1905.13727, algorithm 1 with the error
 // feedback of algorithm 2). The gradient M of a layer is a matrix with a row for each output. With Q from the step
 // before (warm start), the ranks average P = M Q, make its columns orthonormal, and average Q = Mᵀ P. Every rank then

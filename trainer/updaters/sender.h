@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Averages parts of the gradient while this thread goes on: in a second thread, or in a stream of a GPU.
 #pragma once
 

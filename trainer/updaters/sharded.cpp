@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `sharded`: the optimizer's state is divided among the ranks (ZeRO, stage 1: Rajbhandari et al., arXiv
 // 1910.02054, 5.1). Each rank receives the mean gradient of its shard of the parameters (reduce-scatter), takes the
 // step for that shard with its part of the momentum, and all ranks exchange their new weights (all-gather). The bytes

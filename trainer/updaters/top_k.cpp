@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `top_k`: each rank sends the k largest values of its gradient with their positions, and keeps the rest for later
 // steps (Stich, Cordonnier and Jaggi, arXiv 1809.07599; Lin et al., arXiv 1712.01887, without momentum correction). k
 // is a share of all parameters. The mean is over all ranks: a value that one rank of n sends counts 1/n.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How gradients become a step of the optimizer. Each updater has its own file (kinds.h). All ranks call the same
 // functions in the same order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks which two runs are to be compared: open ones, those that were opened before, or others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two runs on one page, one above the other, on coupled axes, with the differences by name below them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two runs on one time scale: a column of the screen shows a time of run A and, shifted by a fixed offset, a time of
 // run B. The offset is such that both runs begin an iteration of the same number in the same column, or, where none is
 // chosen, that both runs begin there. Moves, zoom and selections of either view go over to the other one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of names below two compared runs: the time of each name in the selected range of either run, and the
 // verdict of `paceline compare`.
 #pragma once

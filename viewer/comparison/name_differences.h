@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the time of each name in a part of one run with its time in a part of another run.
 #pragma once
 

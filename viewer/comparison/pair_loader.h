@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens two runs beside the UI thread, one after the other, since each load uses all CPUs. A run that is in memory
 // already is not loaded again.
 #pragma once

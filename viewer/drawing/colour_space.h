@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Colours by lightness, chroma and hue as people see them: Björn Ottosson's Oklab (2020). Equal distances look about
 // equally different, and a hue keeps its look when the lightness changes.
 #pragma once

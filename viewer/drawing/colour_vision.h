@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How people with a kind of colour blindness see colours, and colours that all of them can tell apart.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all drawn widgets share: measures, fonts, labels, and a count of what was drawn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Colours of ranges, calls and kernels. Each of the twelve phases has its own, the same in every view and in every run;
 // slices without a phase get a colour from their name. The user may choose others (session/colour_choices.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "viewer/drawing/phase_strip.h"
 
 #include <QFontMetrics>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's phases as one strip. Intervals that are wide enough are drawn one by one. If they are too narrow, every
 // column stacks the shares of the phases in its range of time, so that a whole run still shows where its time went.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists several files and directories before they are opened as one run: the rank and the time of each file, how its
 // clock is aligned and how exactly, what is missing in it, and why it is left out. A worker thread loads the run, and
 // the list reports what the loader did. The loaded run is opened if the user agrees.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each rank's time went: one row for each rank, one column for each phase, for the whole run or the selected
 // range of time. The figures of the whole run are those of the report.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row for each collective: who arrived last, how long the others waited, and how long the transfer took.
 #include <algorithm>
 

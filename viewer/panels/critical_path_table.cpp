@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stretches of the critical path: the chain of work and transfers that decided how long the iterations took.
 #include <algorithm>
 #include <mutex>

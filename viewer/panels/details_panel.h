@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known about the selected slice: its fields, its arguments, the slices that belong to it, and how long the
 // other slices of its name took on each rank. Without a selection: what the run is.
 #pragma once

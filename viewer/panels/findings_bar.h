@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the report found, in one line above the timeline: its verdict, the findings that lead to a place, and the change
 // to make first. A click on a finding goes to its place, and pins its rank.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of the selected range went, by what was inside what: slices of the same name below the same names are
 // added up over all ranks and drawn as one box, as wide as their time. A click goes to the longest slice of a box; a
 // double click shows the box over the whole width.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rank is late in which iteration: a row for each rank, a column for each iteration. Without collectives: whose
 // iterations take longer than the median. A click goes to the iteration of that rank.
 #pragma once

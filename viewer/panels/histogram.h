@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the slices of one name took: a histogram over a logarithmic axis, with the median and the percentiles. The
 // name is that of the selected slice. A click on a bar goes to the longest slice in it.
 #pragma once

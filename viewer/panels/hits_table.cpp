@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slices and marks that the last search found.
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The iterations of the run above the timeline, with number and duration. Those above the 95th percentile are darker. A
 // click selects the time of an iteration on all ranks; a double click zooms to it.
 #pragma once

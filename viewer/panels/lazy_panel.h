@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A panel that computes nothing before it is first seen, and nothing while it is hidden behind another tab.
 #pragma once
 

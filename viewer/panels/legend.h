@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The colours of the phases that occur in a run, in the order that every view keeps.
 #pragma once
 

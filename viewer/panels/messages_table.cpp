@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row for each message from rank to rank, with the time that either side waited for the other.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slices of each name that begin in the selected range, or in the whole run: how many, how long, and the longest.
 #include <algorithm>
 

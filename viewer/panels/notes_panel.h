@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bookmarks of the run with their texts, which can be edited here. A click goes to a bookmark.
 #pragma once
 

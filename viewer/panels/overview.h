@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phases of the whole run in miniature above the timeline: a strip for each rank, or for a few ranks together where
 // there are many. A frame shows which part is in view; dragging it moves through the run, and dragging one of its
 // handles changes where the view begins or ends. The strip below shows the arrival skew: how long the first rank of a

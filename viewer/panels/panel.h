@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panels around the timeline. A panel is a widget that shows a document and observes a view state:
 //
 //   class CountPanel : public QLabel {

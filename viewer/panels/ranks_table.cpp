@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One row for each rank: its iterations, how long it waited, and how long the others waited for it.
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"

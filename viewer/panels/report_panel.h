@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report of the run, as `paceline report` writes it: verdict, reasons, changes that pay, and all tables. A field
 // finds words in it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report as a document that is laid out line by line as it comes into view, so that a report of 1,000 ranks opens
 // as fast as a short one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the run and others of the same work scale: speed-up, efficiency and the laws, as `paceline report` computes them
 // from several runs. The user adds the other runs; a worker reads them one after another.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds slices and marks by name in the whole run, not only in the part in view, and filters the rows by name.
 #pragma once
 

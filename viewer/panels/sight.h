@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a panel is in sight. A dock behind another tab counts as visible for Qt, but its place is outside the window.
 #pragma once
 

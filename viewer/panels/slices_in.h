@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Visits the slices of a part of a run, for panels that add them up in a worker thread.
 #pragma once
 

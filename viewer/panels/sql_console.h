@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQL over the run, as `paceline query` has it: an editor above the table of the result. A click on a row with the
 // number of a slice, or with a rank and a time, goes there.
 #pragma once

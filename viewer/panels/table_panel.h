@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A panel with a sortable table whose rows lead to places on the timeline. A kind of table is a TableKind in a file of
 // its own: its columns, and a function that makes the rows in a worker thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of tables at the bottom of the page, each in a file of its own.
 #pragma once
 

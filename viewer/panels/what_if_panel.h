@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The step time if something about the run were different, with a slider or a box for each change. Without a change:
 // the predictions of the report, the best one first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that can be done by key or menu, in one table. The menus, the keys of the timeline and the sheet that `?`
 // shows are made from it. A new action is one row of actions.cpp.
 #pragma once

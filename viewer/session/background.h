@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work beside the UI thread, so that no panel ever blocks the window.
 //
 //   Task task_{document.background()};

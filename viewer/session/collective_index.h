@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which calls of the ranks are one collective: from a call on one rank to those of all others.
 //
 //   for (const CollectiveIndex::Call& call : insight.collectives.with(slice)) …   // by rank; empty for other slices

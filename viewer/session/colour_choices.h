@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Colours that the user chose for phases and names, instead of those that they have by themselves. They hold for all
 // open runs, since a phase or a name has one colour everywhere, and are saved with the view of each run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that help the UI thread with work that cannot wait, such as a frame. Work that may take longer than a frame
 // belongs in a Task (background.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is open: a run, its analysis and its report, and the worker threads that compute for its page. Widgets hold a
 // reference; the page owns it and outlives them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the analysis of the whole run found: the figures and findings of the report, and who waited for whom in each
 // collective. Computed beside the UI thread after the run is open.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a run in a thread of its own, so that the window stays responsive. Emits the progress, in all and of each rank,
 // then the run or the reason why it cannot be opened.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the viewer remembers between its starts: the runs that were opened last, and the theme. Kept in the user's
 // configuration directory.
 #pragma once

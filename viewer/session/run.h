@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One loaded run with what the whole page needs; made in worker threads, never changed after.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a run comes from: one path, or several files and directories that were merged, with what the user chose for
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A condition on slices, as the user writes it into the field of the filter: `mpi and not (rank 3 or host node02)`.
 //
 //   mpi, layer[12]    a regular expression that the name of the slice matches somewhere, whatever the case

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page that fills a tab of the window and has a view that the actions of the menus change.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mapping between time and the columns of the screen, and the moves that change it.
 //
 //   TimeAxis axis(0, 60'000'000'000);     // a run of one minute

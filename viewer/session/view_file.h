@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user did with a run, in a file beside its trace: the part in view, the selection, bookmarks with their
 // texts, the order and folding of the ranks, pinned and hidden rows, chosen colours, and the layout of the docks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bookmarks, hidden rows and the user's own order of the ranks.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What part of a run is looked at: the range of time, the selection, the filter, and the order and the folding of the
 // rows. Widgets change it and observe it; none reaches into another.
 #pragma once

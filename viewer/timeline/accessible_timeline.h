@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows and slices of a timeline for screen readers: a tree with the rows below the timeline, and below each row of
 // slices those that are in view. Pressing a slice selects it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The menu in which the user chooses a colour for a phase or for a name.
 #pragma once
 

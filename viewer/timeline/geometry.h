@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where times, slices and ranks are in the viewport of a timeline.
 #pragma once
 

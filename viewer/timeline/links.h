@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slice that another one started or belongs to: for a call its kernels and copies, for a kernel its call, for a
 // message its other end. Indexes are made in a worker when they are first needed, which Document::row_ready() follows.
 #pragma once

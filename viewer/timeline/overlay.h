@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is drawn over the rows and changes with the pointer: the selection, the selected range, bookmarks, and what
 // belongs to the slice below the pointer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "viewer/timeline/path_layer.h"
 
 #include <QLineF>

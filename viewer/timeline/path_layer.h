@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The critical path over the rows: a line along the work that decided when the run ended, which goes over to another
 // rank or stream where the path waited for it. Computed in a worker when it is first shown.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the rows of the timeline are. Pinned rows come first. Each rank has a first row with the strip of its phases,
 // and below it the rows of its tracks and counters, unless they are folded. Folded ranks share the room that is left.
 // If there is room to spare, the levels of nesting are taller.

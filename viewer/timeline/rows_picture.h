@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The picture of the rows, kept from frame to frame. After scrolling, its pixels are moved and only what came in is
 // painted; where nothing changed, nothing is. On a screen with another ratio of pixels than 1, scrolling paints all
 // rows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the mouse, the wheel and the keys do to the timeline. The table of keys is in session/actions.cpp.
 #include <QApplication>
 #include <QContextMenuEvent>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws the ruler, the headers and the visible rows of a run on any paint device; knows nothing about input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline of a run: shows a view state and turns the mouse, the wheel and the keys into changes of it. The painter
 // draws.
 #pragma once

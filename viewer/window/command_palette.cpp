@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "viewer/window/command_palette.h"
 
 #include <QCoreApplication>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds an action by words of its name: the table of actions as a list that shrinks as the user types.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the window that opens two runs on one page.
 #include <QTabWidget>
 #include <algorithm>

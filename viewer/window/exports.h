@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be saved of a page: a picture, the table in front, the selection as a trace, and the command that opens the
 // same view.
 #pragma once

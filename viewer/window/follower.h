@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows a run that is still being recorded: loads it again when its files have grown, beside the UI thread.
 #pragma once
 

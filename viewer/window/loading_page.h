@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is shown while a run is being loaded: the progress in all and of each rank. The slices of a rank cannot be shown
 // before all ranks are there: their names get their numbers when the ranks are merged.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the window that opens several files and directories as one run.
 #include <exception>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline with docks below it: some share tabs, one stands to the right of them. Docks can be moved, floated and
 // closed; a right click on a tab lists them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run on screen: the timeline with the panels around it.
 #pragma once
 

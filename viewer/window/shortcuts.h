@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sheet of keys and mouse moves that `?` shows, made from the table of actions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The application's window: a tab for each run, menus, the status bar.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's dump of PyTorch's Flight Recorder (TORCH_FR_DUMP_TEMP_FILE, /tmp/nccl_trace_rank_N): the collectives and
 // messages that the rank enqueued last, by process group. docs/analyse.md says what is read.
 #pragma once

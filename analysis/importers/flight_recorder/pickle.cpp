@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python's pickle format, as far as plain values need it: a program for a machine with a stack and a memo.
 // https://docs.python.org/3/library/pickletools.html lists the opcodes.
 #include <fmt/format.h>

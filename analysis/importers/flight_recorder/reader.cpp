@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The row of PyTorch's Flight Recorder dumps in the table of readers: one file for each rank of a job that hung.
 #include <fmt/format.h>
 

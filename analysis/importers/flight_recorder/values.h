@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of a Flight Recorder dump, decoded from a pickle or from JSON.
 #pragma once
 

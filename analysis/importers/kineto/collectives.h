@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collectives and messages of one rank: NCCL's by their kernels, and those of other backends by PyTorch's operator
 // record_param_comms.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/importers/kineto/event_walker.h"
 
 #include "analysis/importers/kineto/interner.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One event of a Chrome trace, its fields as they stand in the file.
 #pragma once
 

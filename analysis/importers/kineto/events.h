@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A piece of the array of events, parsed: fixed-size events whose strings are numbers.
 //
 // One EventParser per thread. It numbers what it sees (kinds, threads, sets of arguments) for its whole life, so the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one JSON file into a rank, in pieces that are parsed side by side.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Kineto file says about itself beside its events.
 #pragma once
 

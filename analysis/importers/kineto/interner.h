@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers for strings, by a look-up that costs a few nanoseconds.
 #pragma once
 

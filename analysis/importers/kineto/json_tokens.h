@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tokens of a JSON text: where its braces, brackets, colons, commas, strings and scalars begin.
 //
 // simdjson's first stage finds them at several GB/s, but it needs a text whose quotes are in order. A text that is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a rank of the model from the parsed events of one file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chrome JSON with several ranks in one file: a process for each, named "rank 3 (node17)" by Paceline's own export, and
 // "Rank 3" or "MPI rank 3 of 8" by others.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The row of Kineto's and Chrome's JSON files in the table of readers.
 #include <fmt/format.h>
 

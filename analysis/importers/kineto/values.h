@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of JSON events: times, numbers and texts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Nsight Systems export says about the recording: strings, host, processes, threads and their ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of a Nsight Systems export, as ranks of a run.
 //
 // A process is a rank if the export names its MPI rank or if it worked on a GPU. Any other process goes to the tracks

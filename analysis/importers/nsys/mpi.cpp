@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI in a Nsight Systems export: the tables of calls, their communicators and their requests.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL in a Nsight Systems export: its NVTX ranges are the operations, and the kernels that they launched are the times
 // at which the operations ran.
 #pragma once

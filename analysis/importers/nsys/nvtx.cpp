@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX in a Nsight Systems export. Ranges of the domain "MPI" are MPI calls, which old versions record in this way.
 #include <fmt/format.h>
 

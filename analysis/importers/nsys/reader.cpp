@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads SQLite exports of Nsight Systems ("nsys export --type sqlite"), schemas 2 and 3. Tables and columns that an
 // export does not have are normal.
 #include <algorithm>

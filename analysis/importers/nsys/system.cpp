@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operating system did with the threads of a Nsight Systems export: calls of its runtime libraries, when each
 // thread was on a CPU, and samples of what it ran. They stand on rows beside the thread's own, because their times come
 // from other clocks and sources than its ranges, and need not nest in them.

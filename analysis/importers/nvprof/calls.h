@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of CUDA's functions by the numbers that CUPTI gives to them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of a database that nvprof made (nvprof -o FILE), which is one rank.
 #pragma once
 

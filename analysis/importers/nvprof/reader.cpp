@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the databases of nvprof (nvprof -o FILE), the predecessor of Nsight Systems. A file is one rank.
 #include "analysis/importers/main_thread.h"
 #include "analysis/importers/nvprof/import.h"

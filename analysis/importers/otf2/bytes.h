@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How OTF2 stores things in its files: numbers of 1 to 9 bytes, texts, records with their length, and chunks of
 // records. The C library reads past the end of damaged records and does not return from some damaged chunks, so
 // Paceline reads the files itself. Here every access is checked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The definitions of an OTF2 archive: what its events refer to by number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of an OTF2 archive: the records of a location's file.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/importers/otf2/local_definitions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the events of one location need to be read: the numbers of its definitions in the archive, and its clock.
 #pragma once
 

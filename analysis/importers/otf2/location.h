@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One location of an OTF2 archive (a thread, or a stream of a GPU) on its way onto a track.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process of an OTF2 archive as a rank: its locations (threads and the streams of its GPUs) become tracks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads OTF2 archives: those of Score-P, TAU, lo2s and others. The anchor file names the archive. Its file of
 // definitions and its folder of events stand beside it.
 #include <fmt/format.h>

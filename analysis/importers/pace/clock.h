@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From ticks of one file to nanoseconds of the run.
 #pragma once
 

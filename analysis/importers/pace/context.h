@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of an import share: the rank that is built, the file's definitions, and its clock.
 #pragma once
 

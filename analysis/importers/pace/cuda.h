@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA in a .pace file: work on devices becomes tracks of streams, and the calls go to the threads that made them.
 //
 // A call and the work that it started have the same argument "correlation" (index/correlations.h finds one by the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The definitions that the events of a .pace file refer to: names, domains, communicators, clocks. They are read before
 // the ranges, because a definition and its use may be on different tracks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of one .pace file: decoded block by block when a pass asks for them, or made by hand in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one .pace file into one rank of the model.
 #pragma once
 

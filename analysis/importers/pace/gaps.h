@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The times that a .pace file does not cover: pauses of the recording, and parts that a flight recorder dropped.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the model from .pace files, one for each process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI calls of one file.
 #pragma once
 

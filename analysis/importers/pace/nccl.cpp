@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/importers/pace/nccl.h"
 
 #include <fmt/format.h>
@@ -155,7 +156,8 @@ void PaceNccl::place_channels() {
   };
   for (std::size_t i = 1; i < edges_.size(); ++i) bound_by(i, i - 1);
   for (std::size_t i = edges_.size(); i-- > 1;) bound_by(i - 1, i);
-  // All channels of a collective lie at the least distance of its edges, so that it lasts as long as by the device's clock.
+  // All channels of a collective lie at the least distance of its edges, so that it lasts as long as by the device's
+  // clock.
   std::unordered_map<std::uint64_t, std::int64_t> distance_of;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
     auto& least = distance_of.try_emplace(edges_[i].id, distances[i]).first->second;

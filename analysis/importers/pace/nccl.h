@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL in a .pace file: its calls go to the threads that made them, its collectives to a track for each communicator.
 //
 // NCCL reports the end of a collective when it is enqueued. The time at which it ran comes from the first of these that

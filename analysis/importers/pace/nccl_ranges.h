@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL's own NVTX ranges. Each call is a range in the domain "NCCL". Its payload has the communicator (a hash that is
 // equal on all ranks), the size, and the call's other arguments.
 //

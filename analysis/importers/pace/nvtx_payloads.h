@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes the binary payloads of NVTX events into values with the names that their schemas give them.
 //
 // Schemas and payloads may be hostile. Every offset is checked against the size of the payload. One event gives at most

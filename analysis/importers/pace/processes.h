@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out which recorded process belongs to which rank, before the files are read in full.
 #pragma once
 

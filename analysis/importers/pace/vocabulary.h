@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names that the events of a .pace file become, interned for one rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace in a SQLite database, read-only. The file is data from elsewhere: nothing in it is executed. Views, triggers,
 // virtual tables and functions of the schema are refused, extensions are not loaded, and neither the file nor a
 // journal beside it is changed. A damaged page ends the reading of its table, and the rows before it count.

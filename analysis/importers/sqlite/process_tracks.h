@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracks of one process whose records are rows of a table: its threads, and the streams of its GPUs. The records
 // are CUPTI's, so kernels, copies and calls get the same names and arguments as those of .pace files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the readers of traces in SQLite databases share.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paceline: performance analysis of data-parallel training jobs.
 
     import paceline

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recording from within a script, and of other commands."""
 from __future__ import annotations
 

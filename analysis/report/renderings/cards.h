@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The key figures at the top of the HTML report.
 #pragma once
 

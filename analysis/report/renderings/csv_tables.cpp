@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of the runs as CSV files of their own, with all rows. Columns are named as the keys of the JSON.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTML file that loads nothing: styles, figures and the charting library are inside. Tables and sentences need no
 // JavaScript; charts are drawn where it is on.
 #include <fmt/format.h>

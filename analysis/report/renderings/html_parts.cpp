@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/report/renderings/html_parts.h"
 
 // A file's text, put into the program by the assembler; both names are local to this object.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fixed parts of the HTML report: files that are built into the program.
 #pragma once
 

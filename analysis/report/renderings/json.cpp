@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON: the keys of all sections, and the findings.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How tables and sentences are printed on a terminal and in Markdown.
 #pragma once
 

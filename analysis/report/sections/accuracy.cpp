@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The test accuracy of a run, and speed that was bought with accuracy.
 #include <charconv>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a run went: the phases of each rank, and which of them shrink when ranks are added.
 #include <algorithm>
 

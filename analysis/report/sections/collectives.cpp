@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collectives of a run by operation and size, and what is not known of its communication.
 #include <algorithm>
 

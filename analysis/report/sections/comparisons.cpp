@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of equal rank counts and equal work side by side.
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The critical path of the iterations: which rank and phase decided how long they took.
 #include <algorithm>
 #include <array>

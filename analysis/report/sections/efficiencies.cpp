@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well the ranks use their time (POP), and how much of it each of them works.
 #include <algorithm>
 #include <cmath>

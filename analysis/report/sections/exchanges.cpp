@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sharded optimizers: how much of the reduce-scatters and all-gathers is hidden. Compressed gradients: what compressing
 // costs beside what it saves.
 #include "analysis/run/exchanges.h"

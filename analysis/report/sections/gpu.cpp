@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication beside compute, and what the GPUs of each rank did.
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that some ranks never entered, and ranks that did not end by themselves.
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"

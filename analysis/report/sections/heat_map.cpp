@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rank is late in which iteration: a picture and its figures.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The iterations of a run and its throughput.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The law that predicts left-out rank counts best, and what it predicts for more ranks.
 #include <algorithm>
 #include <cmath>

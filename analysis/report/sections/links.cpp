@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links that carried much less than they are rated at, and collectives too small for a link.
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trace does not cover (pauses, lost events, damage, missing ranks), and which figures that refuses.
 #include <algorithm>
 

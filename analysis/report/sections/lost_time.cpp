@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What keeps a speed-up from N: the seconds between T(N) and T(1)/N by cause, over all repeats.
 #include <algorithm>
 

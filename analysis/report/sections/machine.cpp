@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the counters and the facts of the machine show about a run: only what takes time or will break.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main figures of a run in one table. Their JSON keys are those of the sections that they come from.
 #include <algorithm>
 

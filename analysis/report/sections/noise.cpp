@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the intervals rest on, and why there are none.
 #include <set>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines of stages: how long the stages wait for each other, and which one is the longest.
 #include "analysis/run/pipeline.h"
 

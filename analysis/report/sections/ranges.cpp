@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long ranges, layers and calls took, and the device time of what was launched from inside them.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The serial share: fitted by Amdahl's law and the Universal Scalability Law, and measured by the breakdowns.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The speed-up of each point at equal work.
 #include <algorithm>
 

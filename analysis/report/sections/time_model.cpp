@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time model T = fixed + epochs × epoch, from runs of different lengths, and the speed-up of long runs.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who waits for whom in the collectives, and which ranks come later than chance explains.
 #include <algorithm>
 #include <cmath>

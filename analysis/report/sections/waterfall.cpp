@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the ideal speed-up N to the measured one, cause by cause. The steps add up exactly.
 //
 // With W the mean wall time over the ranks, W(N) = W(1)/N + serial + communication + slower parallel work (LostTime).

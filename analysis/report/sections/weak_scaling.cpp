@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weak scaling: the images grow with the ranks.
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would make a step shorter: predictions, ranked.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of numbers that many threads add to and remove from without locks. Each number is one bit.
 #pragma once
 

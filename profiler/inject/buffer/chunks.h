@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The live area's chunks: whole units, pages of divided units, and the reserve.
 //
 // A thread begins with a page and continues with whole units. Unit 0 is the table of lost stretches (lost.h). The next

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock of the recorder: the CPU's time-stamp counter if the system trusts it, else CLOCK_MONOTONIC_RAW. The user
 // may choose the latter with PACELINE_CLOCK=monotonic_raw.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions: events that later events refer to, such as domains and schemas. The file of a forked child must repeat
 // them, because the child continues to use its parent's handles.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/buffer/drain_wakeup.h"
 
 #include "profiler/inject/system/futex.h"

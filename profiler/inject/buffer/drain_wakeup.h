@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread has to know of the drain (process/drain.h): whether it runs, and how to wake it.
 #pragma once
 

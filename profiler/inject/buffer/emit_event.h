@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes events given as structs (profiler/format/events.h) instead of as slots.
 //
 //   if (recording()) emit(events::MpiPosted{.request = number});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/buffer/gate.h"
 
 #include "profiler/inject/buffer/hot.h"

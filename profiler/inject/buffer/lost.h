@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stretches of time in which events are dropped. While a stretch lasts it is an entry of a table in the file
 // (format/layout.h), so that the file of a killed process shows it too.
 #pragma once

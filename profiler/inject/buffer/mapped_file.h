@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .pace file as a mapping: its header and its live area, where threads write their events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of events. Each text is recorded once, and events refer to it by a number.
 //
 // Looking up a known text takes no lock: a hash, a probe and a comparison (about 15 ns for 20 letters). A new text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recording of this process: its file and the state of its chunks (chunks.h). Writers and the drain share it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/buffer/thread_writer.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where events go: each thread writes 16-byte slots into its own chunk of a shared file mapping.
 //
 //   if (recording()) emit(EventType::pop, 0);

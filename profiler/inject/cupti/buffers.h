@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The buffers that CUPTI fills with records: a fixed pool that is created once. Buffers are taken and returned in the
 // program's calls and in CUPTI's threads. Both therefore cost only a bit search and a store: no allocation, no lock, no
 // system call.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUPTI, found at run time. One build serves machines with and without CUPTI, and every version that a program brings
 // (PyTorch has its own).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA as an event source: CUPTI's activity records.
 //
 // `paceline record` sets CUDA_INJECTION64_PATH to this library, so the driver loads it when it is initialised and calls

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA calls that are not recorded. They only query a known value and take about ten nanoseconds. They would make up
 // most of a trace: PyTorch queries the current device and the last error around every operation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of CUPTI's activity records that the recorder reads.
 //
 // CUPTI writes the records of its own version, which may be older or newer than the headers of this build. NVIDIA only

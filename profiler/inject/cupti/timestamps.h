@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts CUPTI's timestamps to the recorder's clock.
 //
 // CUPTI stamps its records with CLOCK_REALTIME, in ns. It can use another clock

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts CUPTI's activity records to events of the trace. 300 bytes of records for a kernel launch become about 15
 // bytes on disk.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binary interface between NCCL and its profiler plugins, versions 4 to 6 (NCCL 2.27, 2.28, 2.29). The declarations
 // are repeated here, because toolkits do not contain the profiler headers.
 //

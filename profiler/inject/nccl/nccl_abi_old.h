@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binary interface of NCCL's profiler plugins before version 4: version 1 (NCCL 2.23), 2 (2.24, 2.25) and 3 (2.26).
 //
 // Its init() names no communicator. Instead each collective, send and receive has the communicator's hash, its name and

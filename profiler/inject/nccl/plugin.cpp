@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL as an event source: a profiler plugin for versions 1 to 6 of the interface.
 //
 // NCCL loads this library from NCCL_PROFILER_PLUGIN with its first communicator and unloads it with its last, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/output/chunk_writer.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes finished chunks to the file: no thread writes into them any longer. A chunk is identified by the number of its
 // first page. Only the drain thread calls these functions, or the thread that finishes the drain's work.
 #pragma once

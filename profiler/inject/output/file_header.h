@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a trace file, which describes its process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .pace file: how it is created, how blocks are appended, and how it is compacted at the end.
 #pragma once
 

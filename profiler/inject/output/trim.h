@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees the unused disk space of files whose processes were killed.
 #pragma once
 

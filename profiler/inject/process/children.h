@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which processes of a job are recorded. Every process that `paceline record` starts is recorded, whether directly or
 // through scripts and launchers. A process that descends from a recorded one with the same rank is its child: its
 // events belong to that rank. Workers are recorded: children that were forked, and children that run the same program

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to a full chunk whose events are wanted, and what if the disk does not take them.
 #pragma once
 

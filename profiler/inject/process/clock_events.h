@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events that describe the recorder's clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the recorder's other libraries that run before the recording ends (event_sink.h).
 #pragma once
 

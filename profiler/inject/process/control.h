@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether events are recorded now. Recording is on while there is no reason to pause. Each change is an event, so that
 // a reader knows which times the file does not cover.
 #pragma once

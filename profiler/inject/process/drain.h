@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The drain: a thread that sleeps until a chunk is full, writes it out as a compressed block and frees it. It also
 // records a clock pair each second and calls the ticks of the event sources. It never spins and takes no signal.
 #pragma once

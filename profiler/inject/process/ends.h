@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends of a process that run no destructors: _exit, _Exit and quick_exit, and exec, which replaces the program.
 //
 // All of them may be called in a signal handler, or in a child of vfork, which shares its parent's memory. So this code

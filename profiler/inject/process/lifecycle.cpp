@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/process/lifecycle.h"
 
 #include <pthread.h>
@@ -24,11 +25,11 @@
 #include "profiler/inject/process/ring.h"
 #include "profiler/inject/process/source.h"
 #include "profiler/inject/process/starts.h"
+#include "profiler/inject/process/unrecorded.h"
 #include "profiler/inject/system/lineage.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
-#include "profiler/inject/process/unrecorded.h"
 #include "profiler/inject/system/settings.h"
 #include "profiler/launch/launcher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of a recording: open, fork, close. It knows the order in which the parts of the recorder begin and end, and
 // calls the hooks of the event sources (source.h) in between.
 #pragma once

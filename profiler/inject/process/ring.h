@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flight recorder (--ring): full chunks stay in the live area, and the oldest chunks make room for new events,
 // until a trigger asks for the contents. Then the last seconds become blocks of the file, and the flight recorder
 // continues.

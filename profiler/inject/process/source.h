@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event source, as the recorder's core sees it: functions that the core calls at fixed moments. A source puts events
 // into the trace through writer.h and names.h, whenever the program calls it. It lists itself in sources/sources.def.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds fork back while the recorder starts.
 //
 // A child inherits the memory of its parent, but only the thread that forked. If another thread is in the middle of a

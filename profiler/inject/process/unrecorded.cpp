@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/process/unrecorded.h"
 
 #include <errno.h>
@@ -9,9 +10,9 @@
 
 #include <string_view>
 
-#include "profiler/inject/system/settings.h"
 #include "profiler/inject/buffer/writer.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/system/settings.h"
 #include "profiler/launch/environment.h"
 #include "profiler/launch/launcher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line if `paceline record` started a command of which nothing was recorded, for example because the command
 // removed the recorder from the environment (env -i, clearenv). Only the process that `paceline record` became reports
 // it, of the ranks of a job only the first. With --stage, `paceline record` itself does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Switches of sources that are checked while an event is recorded: one relaxed load each. They lie in the page of the
 // gate (buffer/writer.h), which the kernel wipes in a forked child, so that all of them are off there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The declarations of all event sources. Each is defined beside its code: const Source NAME_source = {…}.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // File descriptors: one that is closed at the end of its scope, and one that the recorder keeps open.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sleeping on a word of memory. The futex is used directly, because sem_clockwait is newer than the systems that this
 // library is loaded on. All functions are safe in a signal handler and keep errno.
 #pragma once

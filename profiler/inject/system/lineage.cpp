@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/system/lineage.h"
 
 #include <stdio.h>

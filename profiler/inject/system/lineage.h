@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes that this one descends from.
 //
 // A worker may open its file before its parent does, and it may outlive its parent. Each process therefore notes its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/system/mapping_guard.h"
 
 #include <errno.h>

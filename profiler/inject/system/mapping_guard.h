@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps a program alive when another program truncates its trace file during the recording.
 //
 // Events are stored into a mapping of the file. Storing to a page that the file no longer has raises SIGBUS, which ends

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets the library load on systems with glibc 2.28 (RHEL 8) and newer, though it is built with a newer one.
 //
 // glibc 2.34 moved libpthread and libdl into libc and gave their functions new version tags. The linker takes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/system/quiet_thread.h"
 
 namespace paceline::inject {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of the recorder. They block signals, because signals are for the program: a program that handles signals in a
 // thread of its own (sigwait), or relies on their delivery to the main thread, must not lose one to the recorder. Only
 // SIGBUS stays unblocked, because the mapping guard repairs the mapping in the thread that hits it (mapping_guard.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the recorder: one line on standard error. They bypass stdio's buffers, because the program may be using
 // them at this moment.
 #pragma once

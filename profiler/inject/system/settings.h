@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of the recorder's core. They are read once from the environment (record/environment.h), before the file
 // is created. Event sources read their own variables.
 #pragma once

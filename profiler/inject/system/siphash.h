@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SipHash-2-4, a keyed hash for short messages: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF",
 // INDOCRYPT 2012. Whoever does not know the key cannot make a message with a valid hash, nor learn the key from
 // messages.

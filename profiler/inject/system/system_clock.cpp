@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/system/system_clock.h"
 
 #include <dlfcn.h>

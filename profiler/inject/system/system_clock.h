@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system's clocks, read past any library that takes the place of clock_gettime.
 #pragma once
 

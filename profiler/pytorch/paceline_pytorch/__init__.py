@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the phases of PyTorch programs that were not changed. `paceline record --pytorch` loads it (sitecustomize.py).
 
     imports      calls the others when torch is imported, and does nothing in programs that never import it

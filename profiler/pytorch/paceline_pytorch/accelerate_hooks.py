@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hugging Face's Accelerate: what it does around a backward, and the clipping of gradients."""
 from .training import hooked, phase_hook
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives and messages of torch.distributed, on backends that the recorder does not see otherwise (gloo, UCC, …).
 
 The methods of ProcessGroup are replaced, which every function of torch.distributed, FSDP and other Python code calls. The

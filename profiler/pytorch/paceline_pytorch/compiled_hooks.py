@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prepares the hooks for torch.compile, before it reads the first function.
 
 torch loads torch._dynamo in programs that do not use it: torch 2.15 does when it makes an optimizer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mark `run`, which describes the job to reports: model, batch, ranks, data type, communicator and versions.
 
 It is made after the first step, when all of this is known.

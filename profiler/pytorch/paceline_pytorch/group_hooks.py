@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives that are called from C++: functional collectives, DTensor, tensor parallelism, code that torch.compile made.
 
 They pass the methods that collectives.py replaces. From PyTorch 2.15 on a process group tells of every collective before and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The import hook: it lets a module be imported as always, and then calls a function for it."""
 import importlib
 import os

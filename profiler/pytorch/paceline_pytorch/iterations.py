@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which steps of optimizers end an iteration (profiler/inject/sources/script/phases.h has the rest).
 
 - Gradient accumulation: several batches, forwards and backwards before one step are one iteration.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DataLoader: the time in which the script waits for a batch, and what the workers do for it."""
 import sys
 

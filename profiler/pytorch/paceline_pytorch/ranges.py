@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder's functions for ranges (profiler/inject/sources/script/table.h).
 
 The hooks of a step call `phases`, which are built-in functions of Python, because a call through ctypes takes three times

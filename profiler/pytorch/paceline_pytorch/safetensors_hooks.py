@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints that are saved by safetensors."""
 from .training import checkpoint_hook, hooked
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks torch when it has been imported."""
 import atexit
 import os

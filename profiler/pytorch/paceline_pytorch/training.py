@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward, backward, optimizer, evaluation, checkpoints and copies to the device."""
 import functools
 import weakref

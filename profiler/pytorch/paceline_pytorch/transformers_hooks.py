@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hugging Face's Trainer: the parts of a step and of a checkpoint that are its own work, and the accuracy that an evaluation
 returns, as the mark `accuracy`."""
 from . import ranges

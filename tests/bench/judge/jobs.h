@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated jobs for tests/bench/judge.cpp. It shares nothing with tests/unit/analysis/simulated_steps.h, with which
 // the tests are tuned: the generator that tunes a constant never measures its error rate.
 #pragma once

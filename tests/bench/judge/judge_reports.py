@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Judges what `paceline report` says about generated jobs whose truth is known, from .pace files.
 
 usage: judge_reports.py PACELINE [--runs 20] [--ranks 2,4,16] [--iterations 50,200] [--kind NAME] [--keep DIR]

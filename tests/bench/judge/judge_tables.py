@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Judges the intervals that `paceline report` prints for generated tables of runs whose laws are known.
 
 usage: judge_tables.py PACELINE [--tables 1000] [--seed 1] [--law NAME]

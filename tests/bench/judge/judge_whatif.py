@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Judges the predictions of `paceline whatif` on generated jobs whose truth is known, from .pace files.
 
 usage: judge_whatif.py PACELINE [--runs 50] [--ranks 2,4,8] [--iterations 200] [--seed 1]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The tracepoints of LTTng-UST that stand for a push and a pop. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER paceline_peers

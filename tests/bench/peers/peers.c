@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* usage: peers nvtx|lttng|mpi: the time of one range (a push and a pop, or two tracepoints) or of one MPI_Allreduce of
  * 8 bytes on one rank. Prints the median of bursts, in ns of the thread's CPU time. Between bursts it sleeps, so that
  * the recorder's own thread catches up, as it does in programs that have other work. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: peers.py PACELINE [ROUNDS]       default: 7 rounds
 
 What a range and an MPI call cost the program, recorded by Paceline and by LTTng-UST, in one run: each round measures all

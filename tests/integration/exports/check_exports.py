@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_exports.py FORMAT FOLDER
 
 Reads what write_exports wrote in FORMAT with a second implementation (json, protoc, sqlite3, otf2-print, pyarrow), and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: round_trip.py FORMAT FOLDER PROGRAM
 
 Reads what write_exports wrote in FORMAT with `paceline`, and compares every slice with the CSV export of the same run:

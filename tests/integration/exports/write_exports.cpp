@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: write_exports FOLDER
 // Writes a hand-made run in every format: FOLDER/whole.NAME, and a part of it as FOLDER/part.NAME.
 #include <cstdio>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_flight_recorder.py PACELINE FOLDER: Paceline's reading of Flight Recorder dumps agrees with Python's pickle
 module, and its verdict names exactly the ranks that the log of the fault injection names. 77 without the folder."""
 import json

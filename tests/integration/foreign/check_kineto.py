@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_kineto.py PACELINE FILE: compares what Paceline reads from PyTorch's trace with the JSON of the file."""
 import collections
 import decimal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_nsys.py PACELINE EXPORT: compares what Paceline reads from an export of Nsight Systems with the tables."""
 import collections
 import sqlite3

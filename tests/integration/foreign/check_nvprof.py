@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_nvprof.py PACELINE DATABASE: compares what Paceline reads from a database of nvprof (or a zip file with
 one) with its tables."""
 import collections

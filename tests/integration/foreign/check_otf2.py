@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: check_otf2.py PACELINE ANCHOR: compares what Paceline reads from an OTF2 archive with the text of otf2-print."""
 import collections
 import re

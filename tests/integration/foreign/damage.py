@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: damage.py PACELINE [--count N] [--seed N] [--jobs N] [--keep FOLDER] SAMPLE…
 
 Damages traces of other tools in N ways each and gives each damaged one to `paceline info` and `paceline report --format

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Paceline made of a trace, read back from its CSV export, and the comparison with counts made from the source."""
 import csv
 import json

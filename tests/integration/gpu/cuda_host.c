@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the
 // driver does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
 //   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" and (in larger number) "kill-queued" in the midst of

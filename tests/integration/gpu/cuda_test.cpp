@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libpaceline-cupti.so, loaded as the CUDA driver does, with a stand-in in CUPTI's place (stand_in_cupti.c) or the real
 // one without a GPU; what comes out is read by the analysis.
 #include <gmock/gmock.h>

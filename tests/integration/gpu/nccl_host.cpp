@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: nccl_host VERSION COUNT [ranges]: calls the profiler plugin in $NCCL_PROFILER_PLUGIN as NCCL of that version
 // of the interface does: two communicators, each on a thread of its own, COUNT collectives each, and unloads it in
 // between. VERSION 0 is an NCCL that has no plugin.

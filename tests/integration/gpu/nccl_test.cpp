@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libpaceline-nccl.so, loaded and called as NCCL does, under `paceline record`; what comes out is read by the analysis.
 // No NCCL and no GPU take part: that NCCL calls in this way is from its source.
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Puts the CUDA records of real traces through the recorder, and compares what comes out with what went in.
 
 Each process of an export of Nsight Systems or of a trace of PyTorch's profiler becomes a recorded process, in which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: replay_host RECORDS: initialises the (stand-in) driver, and lets the stand-in of CUPTI deliver the records of
 // that file, each when its time has come.
 #include <dlfcn.h>

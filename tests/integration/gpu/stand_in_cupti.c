@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stand-in for libcupti, for machines without a GPU: it answers as CUPTI is documented to and as $STAND_IN says, so
 // that what surrounds CUPTI (buffers, flushing, exit, refusals) can be tested. It is no CUPTI: that the real one
 // behaves so is not shown by any test. It is built twice: as CUDA 13's, and as an old one of CUDA 12

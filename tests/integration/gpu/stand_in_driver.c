@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stand-in for libcuda.so.1, for machines without a GPU: it loads what CUDA_INJECTION64_PATH names when it is
 // initialised, as the driver does. It can do nothing else.
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: buckets.py BUCKETS ITERATIONS [fp16 | power_sgd | own], under launch.py
 
 DistributedDataParallel whose gradient is averaged in 1, 2 or 13 buckets. Rank 1 sleeps for 30 ms before each backward, and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small PyTorch programs of many kinds, each started by torchrun: cases.py CASE. None of them knows Paceline.
 
 Each rank prints one line with the number of optimizer steps, the loss and a hash of the weights.

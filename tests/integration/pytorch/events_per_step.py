@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: events_per_step.py PACELINE [PYTHON]
 
 Prints how many ranges the hooks for PyTorch record in a training step, and how many bytes of the trace file they take, for

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: launch.py RANKS SCRIPT [ARGUMENT…]
 
 Starts a script once for each rank, as torchrun does. Debian 12's torchrun does not work with its Python. When a rank

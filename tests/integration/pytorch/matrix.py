@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: matrix.py --paceline FILE --python FILE [--ranks 2,3] [--modules] [CASE…]
 
 Runs the programs of cases.py with and without `paceline record --pytorch` and prints a table in Markdown: whether every

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: paceline record --pytorch -o DIR -- python3 overhead.py [STEPS [WIDTH]]
 
 Measures what the hooks cost a step of a plain loop, in networks of several sizes. WIDTH is that of the largest, which takes

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: pytorch_test.py PACELINE SOURCES [TEST…]
 
 Unchanged PyTorch programs under `paceline record --pytorch`: phases, collectives of gloo, faults that the report must

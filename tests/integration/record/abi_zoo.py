@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Records one program in the forms in which users have it, and prints a table in Markdown.
 
     abi_zoo.py PACELINE NVTX_INCLUDE [--denied FILE] [--mpi4py PYTHON] [--small] [--only TEXT]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The accuracy of the alignment of four ranks' clocks: clock_accuracy RUNS [--limit-us X]
 //
 // Rank 3 pretends to a clock of its own, 5 ms ahead and 50 ppm fast. The program that is recorded (clock_marks.c) tells

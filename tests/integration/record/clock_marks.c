@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose marks contain the true time: clock_marks SECONDS [FILE]. It ends earlier when FILE exists. The
 // payload of each mark "true" is the machine's one counter, read right before; that of the mark "took" after it is how
 // many of its ticks the first one took. It knows nothing of Paceline, nor of the clock that a rank may be given to

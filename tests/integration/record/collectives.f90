@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Fortran's bindings call the library below the C functions: they are recorded on their own.
 program collectives
   use mpi_f08

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! The same calls as in collectives.f90, by the interface of mpif.h and of the module mpi.
 program collectives
   implicit none

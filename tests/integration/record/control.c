@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program for tests of recording options: control MODE [ARGUMENT]. It knows nothing of Paceline.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose trace file is truncated during the recording: cut MODE DIRECTORY. It knows nothing of Paceline.
 //   trace   the trace in DIRECTORY is truncated to 0 bytes
 //   own     a file that the program maps is truncated, and the program has no handler

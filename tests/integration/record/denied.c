@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: denied EPERM|ENOSYS|KILL COMMAND…: runs the command without the system calls that Docker's profiles deny to a
 // container: they fail with this error, or end the process. Ends with 77 if this machine does not permit such a filter.
 #include <errno.h>

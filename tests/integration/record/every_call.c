@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls every family of MPI functions at least once, with known sizes. It knows nothing of Paceline.
 #include <mpi.h>
 #if MPI_VERSION < 4 && defined(OPEN_MPI)

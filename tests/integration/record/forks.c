@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forks in a loop while other threads make their first NVTX calls. Prints how many children hung. It knows nothing of
 // Paceline.
 #include <nvtx3/nvToolsExt.h>

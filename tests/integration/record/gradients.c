@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data-parallel training loop's communication: 25 gradients of different sizes, a metric and a barrier in each step.
 #include <mpi.h>
 #include <time.h>

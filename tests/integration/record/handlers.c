@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timer's handler emits ranges while the program starts: handlers PERIOD_US nvtx|mpi before|during|child
 //
 //   before   the program emits a mark before the timer runs, so NVTX has been initialised

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: hang_test.py PACELINE WAITS MPIRUN [TEST]
 
 Jobs that hang, as `paceline record --hang`, `info`, `report` and `watch` name them, and one that is only slow. WAITS is the

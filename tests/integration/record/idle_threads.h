@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of the recorder's threads while a program is idle.
 #ifndef PACELINE_TESTS_IDLE_THREADS_H
 #define PACELINE_TESTS_IDLE_THREADS_H

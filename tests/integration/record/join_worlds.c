@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alone, it starts another process with MPI_Comm_spawn and communicates with it. With two ranks, they connect through a
 // port. It knows nothing of Paceline.
 #include <mpi.h>

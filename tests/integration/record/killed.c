@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that logs its ranges until it is killed or 150 ms have passed: killed FILE. Two threads end ranges
 // one after another, numbered by their payloads, and note in FILE, which outlives them, when each one ended
 // (CLOCK_MONOTONIC, ns). It knows nothing of Paceline.

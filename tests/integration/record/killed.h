@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log that killed.c keeps of each of its two threads.
 #ifndef PACELINE_TESTS_KILLED_H
 #define PACELINE_TESTS_KILLED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broadcasts through a library that is bound before the program's preloaded libraries.
 #include <mpi.h>
 #include <stddef.h>

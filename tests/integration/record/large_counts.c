@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library that calls MPI 4's functions with large counts if it finds them.
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Starts N processes of one program, as torchrun does: launcher.py N PROGRAM ARGUMENTS…
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # usage: loader.py LIBRARY fork|spawn|forkserver early|late|never
 # A trainer with two workers, as PyTorch's DataLoader has them: the workers start before the trainer's first range and
 # make more ranges than it does. The trainer makes its ranges before the workers' (early), after them (late), or none

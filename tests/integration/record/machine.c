@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: machine WHAT MILLISECONDS|FILE. Uses the resources that counters measure, inside one NVTX range, and prints
 // the amounts.
 //   work    computes, fills 64 MiB, sends 4 MiB to itself over the loopback, starts a thread

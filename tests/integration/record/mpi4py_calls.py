@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Calls of MPI by way of mpi4py. It knows nothing of Paceline.
 import array
 import sys

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI libraries that the recorder is tested with.
 #pragma once
 

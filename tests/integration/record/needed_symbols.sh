@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The libraries that are loaded into programs must load on old systems: nothing younger than glibc 2.28 (RHEL 8), no
 # C++ runtime, no library but glibc's.
 # usage: needed_symbols.sh DIRECTORY      looks at libpaceline-{inject,cupti,nccl}.so there, those that are built

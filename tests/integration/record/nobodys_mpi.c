@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An MPI library with one rank that is not one of the existing libraries.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three steps with an unknown library (nobodys_mpi.c), which is linked statically or dynamically.
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces NVIDIA's management library: two GPUs, connected by four NVLinks, whose figures follow from the index and
 // the number of queries. GPU 1 reports XID error 79 once.
 #include <stdio.h>

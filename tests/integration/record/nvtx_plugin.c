@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared library that uses NVTX. Its own copy of NVTX disappears when the library is closed.
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A Python program with PyPI's nvtx module. It knows nothing of Paceline.
 import nvtx
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: nvtx_ways WAY [PLUGIN …]: NVTX as programs use it. It knows nothing of Paceline.
 #define _GNU_SOURCE
 #include <dlfcn.h>

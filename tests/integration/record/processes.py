@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # usage: processes.py LIBRARY fork|spawn: a parent and two workers that make NVTX ranges. It knows nothing of Paceline.
 import ctypes
 import multiprocessing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data-parallel program of 30 lines. It knows nothing of Paceline.
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that Python calls through ctypes for NVTX ranges, and that a program calls in several copies of this
 // library, each in a namespace of its own (dlmopen). -DWITH_MPI: it uses MPI, too.
 #include <nvtx3/nvToolsExt.h>

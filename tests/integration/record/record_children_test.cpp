@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which processes of a job are recorded: children, workers with a rank of their own, programs after exec.
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clocks of ranks on different machines, simulated by one machine with a rank that has another clock.
 #define XXH_INLINE_ALL
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks in PID namespaces of their own, as in containers: each has process id 1, with and without a /proc of its own.
 #include <signal.h>
 #include <stdlib.h>

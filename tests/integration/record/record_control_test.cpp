@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `paceline record` on real programs: what is recorded, how much, and at what cost.
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters and facts of real programs, compared with the output of the programs and of the system.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

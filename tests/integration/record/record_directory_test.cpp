@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output directories that others can write to: files that are not traces, planted links, the ranks of a job together.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Problems around a recording: removed or truncated files and directories, wrong options, spawned processes.
 #include <nlohmann/json.hpp>
 

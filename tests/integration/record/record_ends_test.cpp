@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // However a program ends, its file is readable and contains the recorded events, and the recorder never harms the
 // program.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that is killed at any moment leaves a readable file with all events before the kill.
 // PACELINE_KILLS=200 sets the number of kills; the default is 20.
 #include <fcntl.h>

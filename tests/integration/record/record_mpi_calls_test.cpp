@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every family of MPI functions, under each MPI library that is installed: bytes, peers, communicators, sequences,
 // requests, windows and files, as the programs every_call.c and threads.c have them.
 #include <nlohmann/json.hpp>

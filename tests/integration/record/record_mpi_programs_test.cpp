@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unchanged programs of other projects: MPI benchmarks, and PyTorch under torchrun.
 #include <stdlib.h>
 

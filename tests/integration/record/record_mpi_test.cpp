@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI programs in C and Fortran: every call is recorded with its bytes, peers and communicators.
 #include <set>
 

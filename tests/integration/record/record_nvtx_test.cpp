@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs and shared libraries that use NVTX, under the real recorder.
 #include <algorithm>
 #include <map>

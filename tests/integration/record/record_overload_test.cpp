@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More events than the recorder can write: which ones are kept, how the file reports the others, and --lossless.
 #include <sys/mount.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python programs, which load MPI and NVTX through modules.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flight recorder, and hangs.
 #include <sys/wait.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other tools that wrap MPI functions (PMPI, chapter 14 of the MPI standard) in the same program as the recorder, in
 // every order: the recorder sees each call of the program once, and the tool sees what it sees without the recorder.
 #include <map>

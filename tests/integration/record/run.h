@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs programs with the recorder loaded, as `paceline record` does, and reads their files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A program of two threads with NVTX ranges, which is built with a sanitizer. It has no fault that one could find. */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>

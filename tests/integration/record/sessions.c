@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI initialised with a session of MPI 4, without MPI_Init. It knows nothing of Paceline.
 #include <mpi.h>
 #include <stdio.h>

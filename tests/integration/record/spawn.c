@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts two processes of itself with MPI_Comm_spawn. It knows nothing of Paceline.
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* usage: static [FILE]: a statically linked program with NVTX ranges; with FILE it prints whether NVTX could load that.
  */
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: steps STEPS MS [late RANK MS] [hang RANK STEP] [name TEXT] [ranges N]
-// A data-parallel program of steps of about MS milliseconds: forward, backward, an allreduce, optimizer. With `late`, one
-// rank comes late to each allreduce. With `hang`, one rank never enters the allreduce of that step; it stays in a range
-// called TEXT. With `ranges`, each step has N short ranges more. It knows nothing of Paceline.
+// A data-parallel program of steps of about MS milliseconds: forward, backward, an allreduce, optimizer. With `late`,
+// one rank comes late to each allreduce. With `hang`, one rank never enters the allreduce of that step; it stays in a
+// range called TEXT. With `ranges`, each step has N short ranges more. It knows nothing of Paceline.
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ int main(int argc, char** argv) {
   const char* name = "endless";
   int ranges = 0;
   for (int i = 3; i < argc; ++i) {
-    if (strcmp(argv[i], "late") == 0 && i + 2 < argc) late_rank = atoi(argv[i + 1]), late_ms = atof(argv[i + 2]), i += 2;
+    if (strcmp(argv[i], "late") == 0 && i + 2 < argc)
+      late_rank = atoi(argv[i + 1]), late_ms = atof(argv[i + 2]), i += 2;
     if (strcmp(argv[i], "hang") == 0 && i + 2 < argc) {
       hanging_rank = atoi(argv[i + 1]), hanging_step = atoi(argv[i + 2]), i += 2;
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that call MPI at once (MPI_THREAD_MULTIPLE), each on a communicator of its own. It knows nothing of Paceline.
 #include <mpi.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profiling tool as users write it: it counts MPI calls in wrappers and adds the counts of all ranks at the end.
 // TOOL is its name. It is preloaded, linked as a shared library, or part of the program.
 #include <mpi.h>

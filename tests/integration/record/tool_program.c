@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls MPI a known number of times, with and without functions that tool.c wraps, and prints the numbers.
 #include <mpi.h>
 #include <stdio.h>

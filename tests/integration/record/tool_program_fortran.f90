@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! As tool_program.c, with mpif.h and with the module mpi_f08.
 subroutine with_module
   use mpi_f08

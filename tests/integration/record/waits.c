@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: waits ibarrier | deadlock | ring | tag | slow SECONDS | sleeps
 // Programs that hang, and one that is only slow; the last rank differs from the others. It knows nothing of Paceline.
 //   ibarrier  the last rank never enters MPI_Ibarrier, which the others poll with MPI_Test

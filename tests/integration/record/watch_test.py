@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: watch_test.py PACELINE STEPS MPIRUN
 
 `paceline watch` on real jobs: while they run, after they ended, on a terminal, and on what is no job. STEPS is the program

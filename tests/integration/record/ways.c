@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways to run and to end: ways MODE [ARGUMENT]. It knows nothing of Paceline.
 #include <errno.h>
 #include <fcntl.h>

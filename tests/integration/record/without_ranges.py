@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A Python program that knows nothing of NVTX, with a thread of its own.
 import threading
 

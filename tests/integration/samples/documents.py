@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: documents.py DIRECTORY-OF-PROGRAMS
 
 Runs the commands of documents, in their order and as they stand there. A command that cannot run here is named below, so that

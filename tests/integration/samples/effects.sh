@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: effects.sh DIRECTORY-OF-PROGRAMS
 # The table of effects, of as few runs as there can be: what is finished is not run again, and figures are not invented.
 source "$(dirname "$0")/setup.sh"

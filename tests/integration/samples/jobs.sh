@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: jobs.sh DIRECTORY-OF-PROGRAMS
 # The job files' bodies, with the variables that the schedulers set: traces of all ranks, the report, the status of the job.
 source "$(dirname "$0")/setup.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: lectures.sh DIRECTORY-OF-PROGRAMS
 # Each experiment on one machine leaves the report that its text speaks of.
 source "$(dirname "$0")/setup.sh"

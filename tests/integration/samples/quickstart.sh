@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: quickstart.sh DIRECTORY-OF-PROGRAMS
 # The quickstart at a small size, without its installing and building: what it trains learns, its report accounts for the
 # time, its traces are small.

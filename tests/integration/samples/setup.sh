@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced: PACELINE_BIN has the programs, $samples is the folder, the working directory is empty and goes away at the end.
 set -euo pipefail
 export PACELINE_BIN=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: two_nodes.sh DIRECTORY-OF-PROGRAMS       ends with 77 where network namespaces cannot be made
 # The two nodes' network is as slow as it is asked to be, and what trains across it is reported.
 source "$(dirname "$0")/setup.sh"

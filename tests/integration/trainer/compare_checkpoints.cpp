@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compare_checkpoints A B CLASSES IMAGE_SIZE LIMIT: the largest ‖Δ‖₂/‖w‖₂ over the parameters of two ResNet-18; ends
 // with 1 when it is above the limit, or when A and B are of different iterations.
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: errors.sh PACELINE-TRAIN
 # Errors are reported in one line, with the right status.
 source "$(dirname "$0")/setup.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: faults.sh PACELINE-TRAIN PACELINE
 # Each injected fault shows in the log and in the recorded ranges. The report names a slow rank as the straggler.
 source "$(dirname "$0")/setup.sh"

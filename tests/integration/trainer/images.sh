@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: images.sh PACELINE-TRAIN
 # Folders of JPEGs, CIFAR-10 enlarged, shards of equal length: whole runs.
 source "$(dirname "$0")/setup.sh"

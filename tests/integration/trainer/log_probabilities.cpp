@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // log_probabilities MODEL IMAGE_SIZE CLASSES SAMPLES FILE: imports the weights of FILE (safetensors) and prints one
 // line for each image with the logarithms of its classes' probabilities, which equal its logits up to a constant. The
 // images are a formula, which torchvision_test.py has, too.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: optimization.sh PACELINE-TRAIN
 # Optimizers, growing batches and settings in whole runs, on a network of few channels.
 source "$(dirname "$0")/setup.sh"

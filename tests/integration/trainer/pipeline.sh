@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: pipeline.sh PACELINE-TRAIN
 # Pipelines in whole runs: grids of stages and replicas train like one rank, and go on from each other's checkpoints.
 source "$(dirname "$0")/setup.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: resume.sh PACELINE-TRAIN
 # A run that stops and resumes ends with the same bits as one that never stopped.
 source "$(dirname "$0")/setup.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: runs.sh PACELINE-TRAIN COMPARE-CHECKPOINTS
 # Whole runs on 1 and 2 ranks: the log, the counts, and equal training on any number of ranks.
 source "$(dirname "$0")/setup.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the trainer's tests. TRAIN is the program. The working directory is empty and is removed at the end.
 set -euo pipefail
 TRAIN=$1

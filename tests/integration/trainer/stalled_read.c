@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded: read() of a file whose path contains $STALLED_PATH never returns, as on a file server that is gone. Then
 // there is a file $STALLED_MARK with the rank in it, as Open MPI numbers it.
 #include <fcntl.h>

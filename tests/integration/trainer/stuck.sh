@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: stuck.sh PACELINE-TRAIN STALLED-READ.so
 # Jobs that cannot go on end with a line that names the rank and the reason.
 source "$(dirname "$0")/setup.sh"

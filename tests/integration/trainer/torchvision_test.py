@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: torchvision_test.py PACELINE-TRAIN LOG_PROBABILITIES [MODEL…]
 
 Weights between paceline-train and PyTorch, in both directions: both give the same images the same probabilities. Without

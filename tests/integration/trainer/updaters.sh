@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: updaters.sh PACELINE-TRAIN
 # Every updater in whole runs: its log, an orderly stop, and no rank left waiting at any end.
 source "$(dirname "$0")/setup.sh"

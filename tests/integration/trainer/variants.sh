@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: variants.sh PACELINE-TRAIN
 # Each variant of model and batch norm has its effect in a whole run, and a run can resume on another number of ranks.
 source "$(dirname "$0")/setup.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: weights.sh PACELINE-TRAIN
 # Weights of whole runs in and out, and evaluation without training.
 source "$(dirname "$0")/setup.sh"

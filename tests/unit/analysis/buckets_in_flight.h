@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training jobs whose gradient is averaged in several collectives that are in flight together. One rank is delayed
 // before backward. Times in ms:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renderings of the reports that tests make, with what holds of all of them.
 #pragma once
 

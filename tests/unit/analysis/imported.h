@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces of files made by hand, and what tests ask of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small Kineto files for tests: texts become files, and files become a trace.
 #pragma once
 

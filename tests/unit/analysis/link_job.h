@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two ranks that only compute and call MPI_Allreduce, with times that can be worked out on paper. Each iteration is
 // followed by the next one without a gap:
 //

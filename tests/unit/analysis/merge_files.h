@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small .pace files whose job, host, clock and damage are known, for tests of merges.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the content of a .pace file by hand, event by event.
 #pragma once
 

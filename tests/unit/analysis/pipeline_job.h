@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hand-made pipelines of two stages with two microbatches.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training job of 3 ranks made by hand, which docs/queries.md asks its queries of. Times in ms. Each rank:
 //
 //   0 to 10: MPI_Init. Iteration i (0 to 3) begins at T = 10 + 100 i and takes 80; iteration 2 takes 95.

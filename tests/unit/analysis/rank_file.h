@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a trace that a test made in memory as the .pace files that the recorder would have written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phases of a rank as a list, for tests that look at single intervals, iterations or the overlap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training job made by hand, with answers that can be worked out on paper. Times in ms:
 //
 //   start-up 1000; then iterations of: preprocess 5, forward 30, backward 50, allreduce, optimizer 10, and 5 that no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated collectives of two ranks, and messages of a ring, whose costs are known.
 #pragma once
 

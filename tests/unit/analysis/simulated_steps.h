@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated training runs whose truth is known: the noise of their steps, and which rank or phase is slow, if any.
 //
 // A rank's work of one step takes 100 ms on average with AR(1) noise from step to step. With several collectives in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small SQLite databases in temporary files, and short ways to look at the trace that a reader makes of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model that only stores parameters, for tests of state.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first ranks of a job, for tests of data parallelism, and every communicator over them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as a screen reader meets it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Report, JSON, `paceline watch`, the viewer and `paceline query` give the same iterations, waits and slow ranks of a
 // run, because they read them from the same place.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panels below the timeline that are drawn: heat map, histogram, flame graph, what-if and report.
 #include <QAbstractTextDocumentLayout>
 #include <QApplication>
@@ -10,7 +11,6 @@
 #include <algorithm>
 
 #include "tests/unit/viewer/page.h"
-#include "viewer/text/time_text.h"
 #include "viewer/panels/flame_graph.h"
 #include "viewer/panels/heat_map.h"
 #include "viewer/panels/histogram.h"
@@ -18,6 +18,7 @@
 #include "viewer/panels/report_panel.h"
 #include "viewer/panels/report_text.h"
 #include "viewer/panels/what_if_panel.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace {

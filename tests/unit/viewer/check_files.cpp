@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the actions that open, save and export, and of those that open dialogs.
 #include <QClipboard>
 #include <QDir>

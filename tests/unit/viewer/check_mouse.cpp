@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of what the mouse does, and of the keys of the search field.
 #include <QDropEvent>
 #include <QHeaderView>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the actions that move the view, and find, sort, fold and hide rows.
 #include <QScrollBar>
 #include <QTabBar>

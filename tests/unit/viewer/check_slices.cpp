@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the actions that select slices and ranges, and step from one to another.
 #include <QMenu>
 

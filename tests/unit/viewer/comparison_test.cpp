@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two runs on one page: the coupled axes, the alignment by iteration, the table of differences, and how it is opened.
 #include <gtest/gtest.h>
 
@@ -11,8 +12,8 @@
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/comparison/choose_runs.h"
-#include "viewer/text/time_text.h"
 #include "viewer/panels/iteration_ruler.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace {
@@ -188,7 +189,8 @@ TEST_F(Comparison, ListsTheDifferencesOfTheSelectionWithTheVerdict) {
   EXPECT_EQ(model.index(row_of("iteration"), 3).data().toString(), "2")
       << "each rank's own iteration, not what of the next one begins before the last rank is done";
   EXPECT_EQ(model.index(row_of("iteration"), 2).data().toString(), "slower") << "the verdict on the step";
-  EXPECT_TRUE(page->verdict().contains("slower is slower in this pair of runs: a step takes")) << page->verdict().toStdString();
+  EXPECT_TRUE(page->verdict().contains("slower is slower in this pair of runs: a step takes"))
+      << page->verdict().toStdString();
   EXPECT_TRUE(page->table().note().contains("in iteration 9 of A and of B")) << page->table().note().toStdString();
   QTest::keyClick(timeline(0), Qt::Key_Escape);
   finish();

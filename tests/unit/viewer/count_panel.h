@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // panels/count_panel.h
 // How many slices start in the selected range of time.
 #pragma once

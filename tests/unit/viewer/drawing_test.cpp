@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Colours and labels, and the drawing of the timeline held against a naive painter.
 #include <gtest/gtest.h>
 

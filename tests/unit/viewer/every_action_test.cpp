@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every action of the table has a check, and the check passes.
 #include <QMenu>
 #include <QMenuBar>

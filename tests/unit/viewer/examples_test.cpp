@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panel of docs/hacking.md compiles and does what it claims. The documentation has count_panel.h word by word.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

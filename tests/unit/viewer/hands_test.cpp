@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user does with the rows, the range of time and the slices that belong together.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces that nobody would record: the window shows them, or one line explains why not.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the .pace files of a simulated run, for pictures, for trying the viewer and for viewer_bench.
 //
 // usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS [HELPERS]]]]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a run with many ranks: folding, order, findings, waits, and keys that lead from rank to rank.
 #include <gtest/gtest.h>
 
@@ -18,13 +19,13 @@
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/drawing/phase_strip.h"
-#include "viewer/text/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/overview.h"
 #include "viewer/panels/search.h"
 #include "viewer/session/loader.h"
+#include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 #include "viewer/window/loading_page.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dialog that lists several files before they are opened as one run.
 #include <gtest/gtest.h>
 

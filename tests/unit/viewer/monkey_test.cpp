@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random input to a window with a run: nothing crashes, and the view stays within the run. The seeds and the number of
 // actions are fixed; PACELINE_MONKEY_SEED and PACELINE_MONKEY_SECONDS choose another seed and a longer time.
 #include <QApplication>
@@ -149,7 +150,7 @@ TEST_P(Monkey, DoesNotCrashTheWindow) {
   constexpr int actions = 1000;
   const auto most_ms = static_cast<qint64>(1000 * number_from("PACELINE_MONKEY_SECONDS", 0));
   std::cout << "seed " << GetParam() << std::endl;  // seen even if the next line crashes
-  QAction* quit = nullptr;  // the keys of these would end the test
+  QAction* quit = nullptr;                          // the keys of these would end the test
   for (QAction* entry : window.findChildren<QAction*>()) {
     if (entry->text().startsWith("&Close") || entry->text().startsWith("Open") || entry->text().startsWith("&Open") ||
         entry->text().startsWith("Export") || entry->text().startsWith("E&xport") ||

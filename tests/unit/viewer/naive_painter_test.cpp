@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The drawing of the timeline held against a naive painter, which looks at every slice for every picture and sets pixel
 // by pixel.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What somebody who has not seen a run looks for first, in runs whose secrets are drawn at random: each is found with
 // at most three actions, by mouse and keys alone.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user may choose about the looks: colours of names and phases, and rows that are pinned.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page with a small run in a window on the offscreen screen, for tests of panels and of the window.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <QAction>
@@ -16,11 +17,11 @@
 #include "profiler/format/writer.h"
 #include "tests/unit/analysis/rank_phases.h"
 #include "tests/unit/viewer/simulated_run.h"
-#include "viewer/text/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/legend.h"
 #include "viewer/panels/search.h"
+#include "viewer/text/time_text.h"
 #include "viewer/window/window.h"
 
 namespace paceline::viewer {

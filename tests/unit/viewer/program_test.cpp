@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // paceline-view as a program: pictures without a display, and its error messages.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main() of the tests that need a QApplication: off screen, with the font that the pictures are drawn with.
 #include <gtest/gtest.h>
 

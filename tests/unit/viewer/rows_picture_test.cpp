@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The picture of the rows that the timeline keeps: after scrolling it is what a new painting of everything would be.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of rows, and how they are placed.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panel that compares several runs.
 #include <QFile>
 #include <QPushButton>

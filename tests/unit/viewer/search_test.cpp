@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search by name over all ranks of a run.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of actions, and the work beside the UI thread.
 #include <gtest/gtest.h>
 

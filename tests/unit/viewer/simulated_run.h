@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data-parallel training run as the trainer and the recorder would write it, made without either: the same names,
 // domains, categories and arguments, with durations drawn from a fixed seed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions on slices, as they are written into the field of the filter.
 #include "viewer/session/slice_filter.h"
 

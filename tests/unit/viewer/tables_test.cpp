@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panels below the timeline that are tables: their figures, their order, and where a click leads to.
 #include <QHeaderView>
 #include <QSignalSpy>

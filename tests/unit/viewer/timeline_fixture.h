@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline on a simulated run, and the moves of a user.
 #pragma once
 

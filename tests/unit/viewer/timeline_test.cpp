@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline as a user meets it: real events on a real widget, off screen.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user at a window with a run: presses keys, moves the mouse, answers dialogs. Every action of the table has a check
 // that does what its line describes and looks at the effect.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The window around the pages: the palette of actions, saved views, exports, themes, dropped files, and runs that grow.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm over virtual batches (ghost), over the ranks' whole batch (synchronised) and of a linear layer's result,
 // on our own kernels: oneDNN computes statistics of all samples of one rank only, and has no fast form for two
 // dimensions. It also replaces oneDNN's reference code for a batch norm with ReLU on AVX and SSE4.1. The formulas of

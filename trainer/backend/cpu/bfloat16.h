@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bf16 numbers for kernels: stored in 16 bits, computed in fp32, rounded to nearest even.
 #pragma once
 

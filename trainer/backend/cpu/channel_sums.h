@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-channel sums over a tensor and element-wise operations with per-channel factors, for the batch norms that oneDNN
 // does not have. Tensors are dense, of T, float or Bf16, in any layout with whole channels side by side. Sums are in
 // float64, in an order that does not depend on the number of threads.

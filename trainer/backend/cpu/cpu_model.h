@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network on the CPU. make_cpu_model() builds the published ones; tests build others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReLU, its form for the join of a residual block, and dropout. Their gradients are computed in place.
 #include "trainer/backend/cpu/kernels.h"
 #include "trainer/backend/cpu/layers.h"

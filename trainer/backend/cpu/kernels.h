@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise operations that oneDNN does not have, on dense arrays in any layout. The padding of blocked layouts is
 // zero and stays zero. All run on the calling thread's OpenMP team. T: float or Bf16.
 #pragma once

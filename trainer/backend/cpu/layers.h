@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layers of a network on oneDNN. Activations and their gradients keep the blocked layout that the convolutions
 // chose; one file per kind of layer makes its primitives when the network is built, so that a step only runs them.
 #pragma once

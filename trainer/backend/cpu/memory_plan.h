@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a whole network, planned before it is allocated. Call acquire() and release() in the order in which
 // training will need the tensors; tensors whose lifetimes do not overlap share a block. Then allocate() gets the memory
 // once, on huge pages if the kernel has them.

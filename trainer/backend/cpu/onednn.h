@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The primitive descriptors that this backend needs, written once for oneDNN 2 (operation descriptors) and once for
 // oneDNN 3 (none). No other file depends on the version.
 #pragma once

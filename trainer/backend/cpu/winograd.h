@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 3×3 convolutions by Winograd's algorithm F(4×4, 3×3): 36 multiplications instead of the direct algorithm's 144 (Lavin
 // and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.2). The gradient of the weights
 // is the transposed algorithm's. oneDNN has no such code for AVX2, and oneDNN 3 has none for AVX-512.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's algorithm for one instruction set and one size of blocks. The file has no include guard: winograd_avx2.cpp
 // and winograd_avx512.cpp include it after they have defined
 //   PACELINE_WINOGRAD_CODE       the namespace of this code, in which its table of functions is `code`

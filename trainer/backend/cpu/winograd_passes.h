@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes of Winograd's algorithm over a batch: which thread computes what, in which order. winograd_code.h includes
 // this file for each kind of vector, inside that code's namespace.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transforms of Winograd's F(4×4, 3×3), on vectors of channels. winograd_code.h includes this file for each kind of
 // vector, inside that code's namespace. Each transform has one dimension and is a product with one of the matrices Bᵀ
 // (source), G (weights), Aᵀ (output), or with A or Gᵀ for gradients. both_ways() applies one to columns and rows.

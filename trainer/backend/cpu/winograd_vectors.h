@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vectors of Winograd's code. Every function exists for each kind of vector; the kind selects it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm on our own kernels: over the whole batch, over virtual batches (ghost), over all ranks' batch
 // (synchronised), or with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual
 // block. Neighbouring convolutions may do a part of the work (convolution.cpp). cuDNN's batch norms are faster in some

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels on rows × channels: biases and batch norms, and the sums that these need.
 #include "trainer/backend/cuda/quads.cuh"
 

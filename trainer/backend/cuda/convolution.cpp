@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions, and the parts of neighbouring batch norms that cuDNN can compute in the same kernel, which saves a pass
 // over memory each: the sums of the batch norm behind it, while it writes; the batch norm before it with its ReLU,
 // while it reads, in forward and for the gradient of the filter, so that the batch norm's result is never written; and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network on a GPU, as a Model.
 #pragma once
 

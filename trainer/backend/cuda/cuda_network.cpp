@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/backend/cuda/cuda_network.h"
 
 #include <algorithm>
@@ -127,8 +128,8 @@ void CudaNetwork::place_parameters() {
     const auto variance = start.begin() + static_cast<std::ptrdiff_t>(build_.statistics[i] + channels);
     std::fill_n(variance, static_cast<std::size_t>(layer.out.channels), 1.0f);
   }
-  PACELINE_CHECK_CUDA(cudaMemcpyAsync(flat_.statistics, start.data(), running_.bytes(), cudaMemcpyHostToDevice,
-                                      build_.stream));
+  PACELINE_CHECK_CUDA(
+      cudaMemcpyAsync(flat_.statistics, start.data(), running_.bytes(), cudaMemcpyHostToDevice, build_.stream));
   PACELINE_CHECK_CUDA(cudaStreamSynchronize(build_.stream));
 }
 

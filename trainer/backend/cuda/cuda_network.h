@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network's layers, parameters and activations on one GPU, and the order in which they compute.
 #pragma once
 

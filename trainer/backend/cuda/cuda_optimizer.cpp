@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimizers with their arrays on the GPU. trainer/optim/ computes the factors of each step.
 #include <stdexcept>
 #include <utility>

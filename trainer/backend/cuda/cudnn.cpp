@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/backend/cuda/cudnn.h"
 
 #define CUDNN_FRONTEND_SKIP_JSON_LIB  // nothing is serialised; half of the time to compile
@@ -66,9 +67,7 @@ std::vector<std::int64_t> vector_of(const Dims& dims) { return {dims.begin(), di
 }  // namespace
 
 Cudnn::Cudnn(const Device& device, cudaStream_t stream, PlanCache& plans)
-    : stream_(stream),
-      place_{device.name, cudnn_version(), device.multiprocessors},
-      plans_(plans) {
+    : stream_(stream), place_{device.name, cudnn_version(), device.multiprocessors}, plans_(plans) {
   if (place_.cudnn < 90000)
     throw Error("cuDNN", "found version " + std::to_string(place_.cudnn), "install cuDNN 9 or newer");
   cudnnHandle_t handle = nullptr;

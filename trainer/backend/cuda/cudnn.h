@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions through cuDNN's graph interface. Only cudnn.cpp includes the header of cuDNN's C++ layer, which takes
 // half a minute to compile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels on values, windows and images, with independent channels.
 #include "trainer/backend/cuda/quads.cuh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations on the flat fp32 buffers of weights and gradients in GPU memory: the optimizers' steps, which read and
 // write every number once. Asynchronous, in the stream; trainer/optim/ has the formulas.
 #pragma once

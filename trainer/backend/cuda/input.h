@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the first activation from the loader's batch. The GPU's copy engine copies host memory into one of two buffers,
 // the next batch while this one is computed. A kernel casts, cuts, mirrors, normalises and changes the layout.
 #pragma once

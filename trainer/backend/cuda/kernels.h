@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our own kernels on activations: everything but convolutions and matrix products. Tensors are rows × channels, where a
 // row is a pixel of a sample (NHWC), channels a multiple of four, of the given storage. All pointers are device
 // pointers. The functions queue kernels in the stream and return; they throw Error if a launch fails. Equal input gives

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches a kernel. Without a CUDA compiler, `launch` comes from the header of the host run, which runs the threads on
 // the CPU (tests/unit/trainer/backend/cuda/host_run), so that tests without a GPU can check the kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layers of a network on the GPU. Building the network allocates all memory and makes all plans. A step only queues
 // the same work in one stream, so that it can be captured in a CUDA graph.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of tensors in GPU memory: images as NHWC and filters as KRSC, which tensor cores read without a
 // transposition.
 #pragma once

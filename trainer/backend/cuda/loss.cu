@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the loss, and of sums over samples for each output of a linear layer.
 #include "trainer/backend/cuda/quads.cuh"
 

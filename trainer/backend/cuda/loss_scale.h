@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps gradients inside fp16's range, 6e-8 to 65504: the loss is multiplied by a power of two before backward, and the
 // gradients of the weights, in fp32, are divided by it again (Micikevicius et al., arXiv 1710.03740, 3.2). If a
 // gradient overflows, backward is repeated with half the factor from the same activations, so that no step is left out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products through cuBLASLt, for linear layers. Matrices are row-major.
 #pragma once
 

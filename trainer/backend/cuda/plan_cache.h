@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file with the fastest of cuDNN's plans for each convolution, so that only the first run of a model has to measure
 // them. A plan is a position in the list that cuDNN's heuristics make, with the engine's number and its knobs to check
 // that the list is the same. Even a wrong file can only lead to a slow plan, or to one that is not found; then all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types that a network is computed in on a GPU. Weights, their gradients and the batch norms' statistics are always
 // fp32; activations and their gradients have the type's storage. Sums are fp32 or wider.
 #pragma once

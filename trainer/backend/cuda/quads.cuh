@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory bandwidth limits these kernels. So each thread moves four neighbouring channels at a time, and all threads
 // decide on the storage at run time, which avoids compiling each kernel three times.
 #pragma once

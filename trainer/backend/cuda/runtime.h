@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owners for objects of the CUDA runtime, and its errors as Error. Plain C++: only .cu files need nvcc.
 //
 // Every function that calls CUDA throws Error on failure, with the name of the call and a remedy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface of an allreduce algorithm on GPU memory. It works on numbers of one type and knows neither gradients
 // nor casts.
 #pragma once

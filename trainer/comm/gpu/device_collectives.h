@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective calls whose values may lie in GPU memory: they go through host memory and MPI.
 #pragma once
 

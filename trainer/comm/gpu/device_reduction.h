@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients in GPU memory, averaged by one allreduce algorithm in a stream of its own, called `communication`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hierarchical`, ChainerMN's default: NCCL's sum on the first rank of each host, sum of slices among these ranks,
 // NCCL's broadcast.
 #include "trainer/comm/gpu/peers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values in the GPU memory that the model computes in, for calls that need them in host memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Algorithms without NCCL, for several ranks on one GPU, which NCCL refuses, and for comparison: the algorithms of
 // comm/ on pinned host memory, or the MPI library's allreduce on GPU memory.
 #include "trainer/comm/algorithms.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/comm/gpu/nccl_comm.h"
 
 #include <cuda_runtime_api.h>

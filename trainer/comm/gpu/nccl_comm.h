@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NCCL communicator that frees itself, throws Error, and never waits without a time limit.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `non_cuda_aware`, as in ChainerMN: hierarchical for an MPI library that cannot read GPU memory. Messages between
 // hosts go through pinned host memory; the GPU computes the sums.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of communicators: casts and sums on the GPU.
 #pragma once
 

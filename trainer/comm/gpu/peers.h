@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The allreduce by slices of comm/slice_exchange.h, on GPUs.
 #pragma once
 

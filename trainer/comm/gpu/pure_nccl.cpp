@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `pure_nccl`, as in ChainerMN: one ncclAllReduce over all ranks, whose algorithm NCCL chooses. `single_node` is the
 // same within one host.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `two_dimensional`, as in ChainerMN: NCCL's reduce-scatter in each host, sum of each slice among the ranks of equal
 // local rank, NCCL's allgather in each host. NCCL's slices have equal lengths: if the number of values is not a
 // multiple number of ranks on the host; number of this rank there's ranks, the values are copied to a longer buffer.

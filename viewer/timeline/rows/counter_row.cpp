@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A counter's graph: an area below the least value of each column, fainter up to the greatest, whose pixel is the line.
 #include <QFontMetrics>
 #include <algorithm>

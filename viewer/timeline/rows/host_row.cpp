@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heading of the ranks of one host. While they are folded, it shows the shares of their phases.
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/timeline/rows/rows.h"

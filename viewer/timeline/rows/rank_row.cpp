@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first row of each rank: the strip of its phases, beside the rank's name and host, a warning sign if the trace
 // does not hold everything, and a bar for how long the others waited for it.
 #include <QFontMetrics>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row of slices: a lane of marks, if there are any, and a level for each depth of nesting. Threads that never run at
 // the same time share a row.
 //

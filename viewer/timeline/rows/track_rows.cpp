@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of rows that show the slices of a track as they are.
 #include "viewer/timeline/rows/slice_row.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How recorders find each other to compare clocks. Before MPI_Init each leaves its address as the name of an empty file
 // in the output directory (".clock-…"). MPI_Init ends only when all ranks have begun it, so after it the directory
 // shows every recorded rank and no other.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparison of clocks between machines. The recorders exchange UDP packets with each other. They do not use the
 // program's MPI, so the program is not disturbed, and no rank waits for one that is not recorded.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The question and the answer of the clock exchange. Both are sealed with the job's secret, so that nobody else gets an
 // answer or can make one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The secret that the recorders of one job share: 16 random bytes in a file of the output directory that only the user
 // can read (".clock-JOB.key"). The first recorder makes it, the last one removes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The limits of the process's control group: its CPUs and its memory, and how often the kernel enforced them.
 // Containers and batch systems set them. Both versions of cgroups are known.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of the process and its machine, which are sampled several times a second (--counters), and the facts of the
 // machine, which are read once (machine_facts.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Utilisation, memory, clocks, power and errors of the GPUs from NVML, which updates its figures a few times a second.
 #include <stdio.h>
 

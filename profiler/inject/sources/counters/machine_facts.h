@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts of the machine, and how this process is bound to it. They are recorded once as settings, which
 // docs/trace-format.md lists.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/sources/counters/nvml.h"
 
 #include <dlfcn.h>

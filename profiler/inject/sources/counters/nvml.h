@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's management library (NVML), found at run time: the functions that the recorder uses, as the NVML API
 // Reference declares them. Paceline builds without NVML.
 #pragma once

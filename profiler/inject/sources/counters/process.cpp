@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of the process, and of the traffic on the machine's networks.
 #include <stdio.h>
 #include <stdlib.h>

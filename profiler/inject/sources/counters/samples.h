@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions and samples of counters, for the files of this folder and on the counter thread only.
 #pragma once
 

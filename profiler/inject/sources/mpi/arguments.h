@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of an MPI call: machine words, to which the function's row (signatures.h) gives their roles. Of some of
 // them an event is made:
 //

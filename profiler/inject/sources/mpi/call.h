@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One recorded MPI call: the work of a wrapper before and after the real function.
 //
 // A wrapper (wrap_c.cpp, wrap_fortran.cpp) knows only how many parameters it has. It passes them on as machine words:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who calls an MPI function under its PMPI name.
 //
 // Another tool that stands before the recorder (call.h) calls PMPI_Send for two reasons: its MPI_Send passes the

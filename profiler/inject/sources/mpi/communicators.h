@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communicators of the program. Each has a number for events, an identity that is equal on all members, and a count
 // of collectives, which is equal on all members because MPI requires them to call collectives in the same order.
 //

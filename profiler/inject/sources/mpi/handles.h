@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of facts that the recorder remembers about handles of the program: requests, windows, files.
 //
 // A table has a fixed size and uses open addressing within a window of 16 places: a handle lies in one of them or is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI library of the program, found at run time. The recorder links no MPI, so that it works in programs with any
 // MPI and with none.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/sources/mpi/objects.h"
 
 #include "profiler/inject/buffer/emit_event.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's windows and files. Each has a number for events, which is recorded when the object is created.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests: which call started an operation, and which call completed it.
 //
 // The request of a call that starts an operation gets a number, which `mpi_posted` records. The wait or test that

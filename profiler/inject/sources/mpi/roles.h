@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roles of the parameters of MPI functions, for the parameters that the recorder reads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps that happen once in an MPI program: the file is opened before MPI_Init, the rank is read, and clocks are
 // compared with ranks on other machines after MPI_Init and before MPI_Finalize.
 #pragma once

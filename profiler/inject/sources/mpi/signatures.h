@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table that all wrappers of MPI functions are generated from (wrap_c.cpp, wrap_fortran.cpp): for each function the
 // roles of its parameters (roles.h), which decide what is recorded of a call (call.cpp). Numbers, names and kinds of
 // the functions are in profiler/format/mpi_functions.h.

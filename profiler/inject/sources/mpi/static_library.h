@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI libraries that are linked into the program itself, whose functions nobody can replace.
 #pragma once
 

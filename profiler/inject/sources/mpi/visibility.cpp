@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder has a function for every MPI function that it knows. A program that asks which functions its MPI library
 // has (by weak references or by dlsym, as PyPI's mpi4py does) must get the answer that it would get without the
 // recorder. The dynamic linker asks this file each time:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of the recorder's MPI functions other libraries can find.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameter lists of words for the wrappers: one word for each role in a row of signatures.h.
 //
 //   PACELINE_WORDS(buffer, count, type)  gives  Word a, Word b, Word c

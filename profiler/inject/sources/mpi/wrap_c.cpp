@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's functions for C programs, which take the place of the library's (MPI standard, chapter 14), under their MPI and
 // their PMPI names (call.h). All but a few are generated from the table.
 #include "profiler/inject/process/control.h"

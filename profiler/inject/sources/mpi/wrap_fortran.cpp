@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's functions for Fortran programs (mpif.h, the modules mpi and mpi_f08), under their MPI and their PMPI names.
 // Open MPI's Fortran functions call PMPI, MPICH's call the C functions; the nested call is not recorded a second time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The copies of NVTX in the loaded libraries. A fork may happen while one of them is starting.
 //
 // If another thread is inside NVTX's first call while a thread forks, NVTX's state in the child stays "started", and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX's payload extension as an event source. Each copy of NVTX calls InitializeInjectionNvtxExtension for itself, as
 // for the ranges (nvtx.cpp).
 #include "profiler/inject/process/lifecycle.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The filter of NVTX domains and categories (`paceline record --nvtx-…`).
 #pragma once
 

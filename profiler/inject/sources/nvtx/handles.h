@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX's opaque handles are numbers of the recorder: the number of a domain, the name id of a registered string, the
 // number of a resource. Every shared object has its own copy of NVTX, but a handle means the same in all of them and
 // needs no look-up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names that a program gives through NVTX: of domains, strings, categories, threads and resources (mutexes, CUDA
 // streams, …). These are definitions, which are recorded even while recording is paused.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX's marks and ranges as an event source, through NVTX's own injection entry. It needs neither a GPU nor a driver.
 //
 // Every shared object that uses NVTX has its own copy of it and calls InitializeInjectionNvtx2 for itself. A handle

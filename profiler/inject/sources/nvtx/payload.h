@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payloads that NVTX's payload extension attaches to ranges and marks: each is a block of bytes with a schema that
 // describes them. Both are recorded unchanged; the reader of the trace interprets them.
 #pragma once

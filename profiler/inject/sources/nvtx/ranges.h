@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder's implementations of NVTX's functions (nvtx.cpp, names.cpp), for a second caller: script/ranges.cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registered schemas of NVTX payloads. They are recorded as definitions. The recorder remembers what it needs for
 // the payloads: the size, and the offsets of pointers that it must follow.
 #pragma once

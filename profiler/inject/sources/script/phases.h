@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phases of a training script: which range a call of the script makes, and where an iteration begins and ends.
 //
 // The hooks for Python (profiler/pytorch/) call these functions around the calls of the script. They are written in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of phases.h as functions of Python, without Python's headers: the library that is loaded into
 // every program must not depend on an interpreter. This file uses Python's stable interface only, so one library serves
 // all versions.

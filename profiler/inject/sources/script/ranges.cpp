@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/sources/script/ranges.h"
 #include "profiler/inject/process/lifecycle.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges and marks of a script: NVTX events of the domain "torch", as a program in C would make them. What the
 // arguments mean: table.h.
 #pragma once

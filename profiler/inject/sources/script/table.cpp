@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of functions for scripts.
 #include "profiler/inject/sources/script/table.h"
 

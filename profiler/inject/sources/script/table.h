@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* How a script's package puts ranges into the trace: a table of C functions that libpaceline-inject.so exports under
  * the name paceline_script_ranges_v1.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudaProfilerStart and cudaProfilerStop (and the driver's cuProfilerStart, cuProfilerStop) as a switch for recording:
 // --capture-range. These functions take the place of the CUDA library's, so that neither a GPU nor CUDA is needed. They
 // also call the real function if there is one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches whether the program makes progress: whether iterations and collectives end. If none has ended for --hang
 // SECONDS, one line on standard error reports it. If an MPI call has been open for that time, or if an iteration is
 // open, this may be a hang: the line names it, and a flight recorder writes out its contents. The same holds for a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Iterations of the running program: which ranges they are, their number and the duration of each. They are followed
 // only if an option needs them (--iterations, --ring-slow, --hang), and then even while recording is paused.
 //

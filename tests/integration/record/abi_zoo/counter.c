@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts a program's calls of MPI through the profiling interface of the MPI standard; it shares no code with Paceline.
 // Preloaded, it writes "FUNCTION COUNT" lines into a new file of the directory MPI_COUNTS when a process that called
 // MPI ends. Fortran's functions may call C's: each interface has counts of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: host PLUGIN [STATUS]: loads program.c, which was built with -DPLUGIN, and with it MPI, as interpreters do.
 #include <dlfcn.h>
 #include <stdio.h>

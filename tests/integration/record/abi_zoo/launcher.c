@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: launcher COMMAND…: becomes the command. It is linked statically, too.
 #include <unistd.h>
 

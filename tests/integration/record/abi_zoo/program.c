@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: program [STATUS]
 // Ten steps with an NVTX range and MPI calls each, as C and as C++; it ends with STATUS. program.F90 and program.py
 // make the same calls. -DPLUGIN: a shared library that host.c loads. -DBY_DLSYM: MPI is loaded and called through

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # usage: program.py RANGES_LIBRARY [STATUS]: the calls of program.c, by way of mpi4py.
 import array
 import ctypes

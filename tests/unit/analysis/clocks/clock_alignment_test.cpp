@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ticks become nanoseconds of one clock, within the error bound that is stated.
 #include "analysis/clocks/alignment.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated runs whose offsets and drifts are known.
 #include "analysis/clocks/trace_alignment.h"
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/metrics/collectives.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {

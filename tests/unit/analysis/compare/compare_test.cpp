@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Equal runs are called different in at most 5 % of pairs, and a layer that became slower is found and named.
 //
 // PACELINE_SIMULATED_RUNS=1000 simulates this number of pairs of each kind instead of 100, and of 50 with a slower

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports are, byte for byte, what is written here.
 #include "analysis/exporters/exporter.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The expected bytes are those of protobuf's own guide (https://protobuf.dev/programming-guides/encoding/).
 #include "analysis/exporters/protobuf.h"
 

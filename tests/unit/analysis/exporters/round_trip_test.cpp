@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace that was exported comes back the same where a reader knows the format.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dependency graph, the critical path and the slack of jobs made by hand, whose paths are worked out on paper.
 #include "analysis/graph/critical_path.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When gradients are ready and how they are averaged, in jobs made by hand whose step times are worked out on paper.
 #include "analysis/graph/gradient_schedule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays and predictions of jobs made by hand, whose step times are worked out on paper.
 #include "analysis/graph/what_if.h"
 

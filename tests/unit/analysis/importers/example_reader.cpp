@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads "spans", a text format. The first line is "spans 1". Each further line is one slice: the rank, the begin and
 // the end in nanoseconds, and the name.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several files as one run: what is taken, what is left out and why, and how the clocks are aligned.
 #include "analysis/load/merge.h"
 

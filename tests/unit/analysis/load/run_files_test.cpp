@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a RUN becomes trace files: packed files, archives, patterns, several formats, and the numbers of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting and lateness count once where collectives are in flight together, however many they are.
 #include "analysis/metrics/blocked_time.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link is called slow, and collectives too small, only where the run shows it.
 //
 // PACELINE_SIMULATED_RUNS=1000 simulates this number of runs of each kind instead of a few.
@@ -75,8 +76,8 @@ TEST(SmallCollectives, EightCallsOfOneSmallSizeNeedNoLine) {
   EXPECT_FALSE(small_of(SimulatedCollectives({.bytes = std::vector<std::uint64_t>(8, 64), .fixed_ns = 5e4}, random)));
 }
 
-// Sensible buckets on a link that reaches its rated speed. The noise is 20 %, and one of 50 transfers takes ten times as
-// long.
+// Sensible buckets on a link that reaches its rated speed. The noise is 20 %, and one of 50 transfers takes ten times
+// as long.
 TEST(SmallCollectives, SensibleBucketsAndHealthyLinksAreNotNamed) {
   const std::size_t runs = simulated_runs(20);
   const std::vector<std::uint64_t> layouts[] = {{40, 1'000'000, 25'000'000, 25'000'000, 20'000'000},

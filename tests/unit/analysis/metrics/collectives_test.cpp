@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives are matched across ranks, and waiting is separated from transfer.
 #include "analysis/metrics/collectives.h"
 

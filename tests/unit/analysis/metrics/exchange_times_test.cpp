@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What sharded optimizers exchange and what compressed gradients cost, on hand-made traces.
 #include "analysis/metrics/exchange_times.h"
 

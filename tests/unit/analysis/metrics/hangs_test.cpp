@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks that never entered a collective in which others wait.
 #include "analysis/metrics/hangs.h"
 

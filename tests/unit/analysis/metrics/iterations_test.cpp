@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Iterations are found, numbered and divided into phases that add up to their duration.
 #include "analysis/metrics/iterations.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a late rank is late, and in which phase it loses the time.
 #include "analysis/metrics/lateness_causes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slow rank is found, and balanced ranks are named in at most 5 % of runs, whatever the noise.
 //
 // PACELINE_SIMULATED_RUNS=2000 simulates this number of runs of each kind instead of a few.

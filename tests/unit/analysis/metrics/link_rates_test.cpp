@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rated speed of a link comes from the facts of the machine, or from the user.
 #include "analysis/metrics/link_rates.h"
 

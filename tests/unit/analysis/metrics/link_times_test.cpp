@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link that takes longer than the others is named, and no link of a balanced ring is.
 //
 // PACELINE_SIMULATED_RUNS=1000 simulates this number of runs of each kind instead of a few.

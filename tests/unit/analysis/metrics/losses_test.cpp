@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lost events: their time belongs to no phase, and iterations that they touch do not count.
 #include "analysis/metrics/losses.h"
 

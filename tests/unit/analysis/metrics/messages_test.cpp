@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives are matched across ranks where the trace decides it, and left alone where it does not.
 #include "analysis/metrics/messages.h"
 

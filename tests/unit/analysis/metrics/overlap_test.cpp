@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication that runs beside the main thread's compute is hidden; the rest of it is not.
 #include "analysis/metrics/overlap.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which slice belongs to which phase, by the built-in rules.
 #include "analysis/metrics/phase_rules.h"
 

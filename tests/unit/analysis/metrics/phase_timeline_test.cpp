@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline of phases gives for any stretch of time what all intervals of the rank give.
 #include "analysis/metrics/phase_timeline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every nanosecond of a rank belongs to exactly one phase, and to the right one.
 #include "analysis/metrics/phases.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time in ranges and calls, and of the device work that they launched, worked out on paper.
 #include "analysis/metrics/range_statistics.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantiles agree with R's and NumPy's default (type 7), and places with R's rank() minus 1.
 #include "analysis/metrics/statistics.h"
 

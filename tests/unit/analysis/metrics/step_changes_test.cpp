@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A jump and a drift are found, and unchanging series are called changed in at most 5 % of runs, whatever the noise.
 //
 // PACELINE_SIMULATED_RUNS=1000 simulates this number of runs of each kind instead of a few.

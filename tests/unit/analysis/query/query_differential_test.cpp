@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random queries give the same rows on the virtual tables as on ordinary tables of SQLite with the same contents.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

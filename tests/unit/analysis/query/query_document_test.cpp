@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queries of docs/queries.md give the results that stand beside them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

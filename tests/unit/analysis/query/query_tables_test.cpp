@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `paceline query`: what they contain, how errors read, and that nothing can be changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -223,10 +224,12 @@ TEST(QueryRunner, ConditionsAndOrdersAreEvaluatedByTheTables) {
     return text;
   };
   using ::testing::Not;
-  for (const char* sql :
-       {"SELECT * FROM slices ORDER BY start_ns", "SELECT * FROM slices ORDER BY id",
-        "SELECT kind, count(*) FROM slices GROUP BY kind",
-        "SELECT rank, name, count(*) FROM slices GROUP BY rank, name",}) {
+  for (const char* sql : {
+           "SELECT * FROM slices ORDER BY start_ns",
+           "SELECT * FROM slices ORDER BY id",
+           "SELECT kind, count(*) FROM slices GROUP BY kind",
+           "SELECT rank, name, count(*) FROM slices GROUP BY rank, name",
+       }) {
     EXPECT_THAT(plan(sql), Not(HasSubstr("TEMP B-TREE"))) << sql;
   }
   EXPECT_THAT(plan("SELECT * FROM slices ORDER BY duration_ns"), HasSubstr("TEMP B-TREE"));

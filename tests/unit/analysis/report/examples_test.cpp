@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples of docs/hacking.md compile and do what they claim. The text between the markers stands there word by
 // word.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: phases_from_csv.py EXPORT.csv REPORT.json
 
 Computes the phases of each rank of a run of paceline-train from `paceline export --to csv` alone, as docs/metrics.md

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CSV export is enough to compute the phases of each rank again: a script does, and agrees with the report.
 #include <gtest/gtest.h>
 

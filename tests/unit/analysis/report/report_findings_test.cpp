@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The findings explain the figures in sentences.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

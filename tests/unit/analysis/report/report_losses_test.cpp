@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a report refuses and why: events that were lost, runs that did not end; and that repeats and measured causes
 // are in its sentences.
 #include <gmock/gmock.h>

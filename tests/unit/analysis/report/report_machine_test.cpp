@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The findings from counters and facts are in the report where they hold, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a report: verdict, picture, reasons, changes that pay, details; and what each of them has to answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rendering says the same; JSON keeps to its schema, and HTML loads nothing.
 #include "analysis/report/render.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a job made by hand are those worked out on paper, to the nanosecond.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

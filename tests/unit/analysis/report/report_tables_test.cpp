@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of ranges, messages and iterations, the heat map and the waterfall, worked out on paper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The efficiencies of a hand-made job (report_job.h), worked out on paper.
 #include "analysis/run/efficiencies.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of hand-made pipelines, worked out on paper.
 #include "analysis/run/pipeline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions for hand-made pipelines, worked out on paper.
 #include "analysis/run/pipeline_what_if.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each kind of figure has one way to be written.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace made by hand, or by an importer, nests, is sorted, and keeps its arguments at the right slices.
 #include "analysis/trace/builder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of slices: equal sets are stored once, integers keep all their bits.
 #include "analysis/trace/records.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/trace-format.md is what other programs are written from: where it lists things, it lists all of them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

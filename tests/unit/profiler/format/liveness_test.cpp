@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What says whether the process of a trace still records: itself, its lock, its heartbeat, or only the file's age.
 #include "profiler/format/liveness.h"
 

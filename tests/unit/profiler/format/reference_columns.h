@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The columns of a block as docs/trace-format.md describes them, made in the simplest way: one event and one number
 // after the other.
 #pragma once

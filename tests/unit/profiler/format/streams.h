@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slots for tests: random events of every type, and the stream that a trainer gives.
 #pragma once
 

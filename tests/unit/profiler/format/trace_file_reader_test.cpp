@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "profiler/format/trace_file_reader.h"
 
 #include <gmock/gmock.h>

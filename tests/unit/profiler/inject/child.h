@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording in a child process: a process records only once, and its file is complete only after its end.
 #pragma once
 

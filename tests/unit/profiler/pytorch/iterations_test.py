@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """usage: iterations_test.py PACELINE
 
 Where the hooks for PyTorch begin and end iterations. Each test records a small program that calls what the hooks call.

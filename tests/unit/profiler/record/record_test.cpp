@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs `record` as a separate program, with a recorder library that records nothing.
 #include "profiler/record/record.h"
 

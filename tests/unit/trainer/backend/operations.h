@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every kind of layer in several shapes with the results of the float64 reference: one table for all backends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of whole models for the tests of every backend.
 #pragma once
 

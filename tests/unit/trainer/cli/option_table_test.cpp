@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of options against the program's options and against the messages of the other folders.
 #include "trainer/cli/option_table.h"
 

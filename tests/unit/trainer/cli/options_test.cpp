@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line, settings from files and presets, and their precedence.
 #include "trainer/cli/options.h"
 

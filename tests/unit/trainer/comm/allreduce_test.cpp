@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every communicator on real ranks: mpirun starts eight, of which the first p take part. Means are of integers, so that
 // the expected values are exact in every type. Groups of ranks simulate hosts.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // N ranks with a batch of b each and the mean of their gradients are one rank with a batch of N b. With frozen or
 // synchronised batch norms this is exact mathematics, so in float64 only rounding may remain. mpirun starts four ranks,
 // of which a test uses the first N; rank 0 compares.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `gather`: rank 0 receives the values of all ranks, adds them up in the order of the ranks, and broadcasts the result.
 #include <vector>
 

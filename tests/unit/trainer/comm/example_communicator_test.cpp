@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The example of docs/hacking.md, a communicator, as it is compiled here. mpirun starts eight ranks.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective calls on host memory, on eight real ranks.
 #include "trainer/comm/host_collectives.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong options of communicators and their error messages. Needs neither MPI nor a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Questions and answers outside of MPI, on eight real ranks.
 #include "trainer/comm/rank_states.h"
 

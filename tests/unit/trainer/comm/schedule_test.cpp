@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules against the tables of the papers, and in a simulation without MPI that tracks each rank's contributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Casts to the 16-bit types against a definition in double, on every 16-bit value and every point halfway between two.
 #include "trainer/core/cast.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run whose batch grows: every epoch still takes its samples once.
 #include "trainer/data/run_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The published networks: their sizes, operations and initial weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every optimizer against its formula in float64, on tensors longer than one thread's chunk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdamW, clipping by the global norm and label smoothing, each against numbers of PyTorch and against its formula in
 // float64.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learning-rate and batch schedules against the tables of their papers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grids of stages and replicas against one rank with the whole batch. mpirun starts four ranks, of which a test uses
 // some.
 #include <gmock/gmock.h>

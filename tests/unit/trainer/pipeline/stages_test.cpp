@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a network is cut into stages, the order of their microbatches, and a stage's model alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

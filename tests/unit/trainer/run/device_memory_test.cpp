@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole training runs whose weights, gradients and statistics lie in memory that the host cannot touch. A mock of a
 // GPU: the pages are inaccessible except inside the functions of the model, its memory and its optimizer. So a run that
 // forgets to copy ends by SIGSEGV here, not on somebody's machine with a GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local SGD, top-k and PowerSGD against the allreduce and against their definitions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `majority`: the ranks vote on the sign of each value of the gradient, and every step has one size (signSGD with
 // majority vote: Bernstein et al., arXiv 1802.04434, algorithm 1).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The example of docs/hacking.md, an updater, as it is compiled here. mpirun starts four ranks.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sharded optimizer against the allreduce, and its state as it moves between numbers of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

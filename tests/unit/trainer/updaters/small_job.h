@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small network, batches of random images, and one rank's part of a job that trains on them, for tests of updaters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of updaters, without other ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The updaters against the synchronous one and against steps computed by hand. mpirun starts four ranks; a test of p
 // ranks uses the first p.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps of PyTorch's Flight Recorder: what pickles and JSON become, what is refused, and which ranks are at fault.
 #include "analysis/importers/flight_recorder/dump.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports of Nsight Systems, made here: both generations of the schema, and what may be missing or wrong in them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OTF2 archives, written here with the C library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary payloads read by their schemas, honest and hostile ones.
 #include "analysis/importers/pace/nvtx_payloads.h"
 

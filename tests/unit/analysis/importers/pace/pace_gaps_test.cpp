@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file does not cover: pauses, flight recorders; and the processes that belong to another one's rank.
 #include "analysis/importers/pace/gaps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CUDA's and NCCL's events of a .pace file become in the model, and in the figures.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a .pace file's events become in the model.
 #include "analysis/importers/pace/import.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which process belongs to which rank, by what the files say of their ancestors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

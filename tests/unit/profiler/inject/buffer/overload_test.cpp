@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More events than fit into the live area, and more threads than it has units.
 #include <signal.h>
 #include <sys/wait.h>

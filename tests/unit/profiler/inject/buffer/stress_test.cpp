@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sixteen threads use all parts of the recorder at once while the drain writes. This is mainly for ThreadSanitizer.
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUPTI's records, built by the test, go through the real cuptiActivityGetNextRecord and become events. No GPU is
 // needed.
 #include <dlfcn.h>

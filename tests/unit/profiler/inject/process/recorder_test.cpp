@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder with many threads, full buffers, forks and sudden ends.
 #include "profiler/inject/buffer/writer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // sleep() of the C library: a range for each call.
 #include <dlfcn.h>
 

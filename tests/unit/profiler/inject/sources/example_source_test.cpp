@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The example of docs/hacking.md, an event source, as it is compiled here.
 #include <unistd.h>
 

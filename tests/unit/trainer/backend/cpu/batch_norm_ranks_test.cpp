@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronised and frozen batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one rank
 // with a batch of N b, with any communicator. mpirun starts four ranks, of which a test uses the first N; the first of
 // them compares.

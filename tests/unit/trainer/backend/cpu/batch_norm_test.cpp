@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The batch norms of our own kernels: virtual batches, sums over ranks, statistics of the last batch, every layout.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole networks of the CPU backend against the float64 reference, and the properties that the training loop relies on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

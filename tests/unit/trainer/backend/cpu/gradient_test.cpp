@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's gradients against fourth-order central differences of its loss, in float64:
 //   f'(x) ≈ (−f(x + 2h) + 8 f(x + h) − 8 f(x − h) + f(x − 2h)) ÷ 12h, with an error of h⁴ f⁽⁵⁾ ÷ 30.
 // Inputs are drawn until every ReLU and every maximum is so far from its kink that a step of 2h does not cross it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneDNN and our own code stay within their memory on every instruction set of this processor. This test runs a few
 // networks; tests/bench/guard_pages.cpp runs all.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code that the CPU backend chooses for the layers of a network.
 #pragma once
 

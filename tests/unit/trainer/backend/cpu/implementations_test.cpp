@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code that is chosen for every layer of every model on each instruction set: never oneDNN's reference code, and at
 // full width what the table of that version of oneDNN in tests/data/implementations lists. AVX-512 is simulated
 // (simulated_processor.h). A process can only use one instruction set, so this program starts itself anew for each:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One layer of the CPU backend alone, with the tensors that a network would give it.
 #pragma once
 

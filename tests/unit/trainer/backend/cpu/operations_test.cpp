@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every layer of the CPU backend, alone, against the float64 reference: its result, the gradient of its input and
 // those of its parameters. The bound on ‖fast − reference‖₂ ÷ ‖reference‖₂ of each operation is in one table.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole networks against PyTorch: loss, logits, every gradient, running statistics and the losses of ten steps, which
 // tests/data/pytorch/make_dump.py computed in float64. The weights and images come from its formulas.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets oneDNN believe that the processor has AVX-512, so that the tests see what it would choose there: choosing and
 // generating code needs no AVX-512, only running it does. The instructions CPUID and XGETBV of the library's detection
 // are replaced in memory by ones that trap, and the handler of the trap adds the bits. It must happen before oneDNN

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's convolution alone against float64, in shapes with full and partial tiles, groups and chunks.
 #include "trainer/backend/cpu/winograd.h"
 
@@ -109,9 +110,9 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   EXPECT_TRUE(alone.source_gradient == image(one.source_gradient));
 }
 
-// A group has at most 48 tiles and a chunk has 96 where this matters. 32 channels have fewer pieces of 16 or 32 than there
-// are threads with 3 threads; of 48 channels, the second piece of 32 has one block of 16. With fewer tiles than output
-// channels the work is divided by channels: in several shapes, of which the one with 100 images has two chunks.
+// A group has at most 48 tiles and a chunk has 96 where this matters. 32 channels have fewer pieces of 16 or 32 than
+// there are threads with 3 threads; of 48 channels, the second piece of 32 has one block of 16. With fewer tiles than
+// output channels the work is divided by channels: in several shapes, of which the one with 100 images has two chunks.
 // The last shape's weights' gradient has two chunks and more products than are kept at once.
 INSTANTIATE_TEST_SUITE_P(
     , Winograd,

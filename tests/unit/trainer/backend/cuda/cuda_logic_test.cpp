@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the CUDA backend that need no GPU: files, layouts, factors, the choice of devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for a driver with two instances (MIG) of one GPU. As NVIDIA's header says, the first version of the
 // function would return the UUID of the whole GPU.
 #include <string.h>

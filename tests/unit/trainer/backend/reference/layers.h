@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference for the fast backends: every layer by its definition, in float64 and plain loops. The layer argument
 // has the shapes, kernel, stride and padding. Weights are in the published layout. Gradients of parameters are
 // overwritten.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network in float64: the layers of layers.h in order. It keeps every tensor for tests to read.
 #pragma once
 

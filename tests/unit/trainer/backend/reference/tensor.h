@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dense float64 array of samples × channels × height × width, for the reference.
 #pragma once
 

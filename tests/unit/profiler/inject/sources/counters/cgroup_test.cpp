@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the files of a control group are, from what real machines show in /proc.
 #include "profiler/inject/sources/counters/cgroup.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of handles: entries are found, replaced and repeated, and never exceed the table's places.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names that a program gives through NVTX, and the effect of the filters.
 #include <nvtx3/nvToolsExtSync.h>
 #include <pthread.h>

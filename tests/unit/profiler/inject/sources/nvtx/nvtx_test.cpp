@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX calls as a program makes them, and the resulting file.
 #include <nvtx3/nvToolsExt.h>
 //

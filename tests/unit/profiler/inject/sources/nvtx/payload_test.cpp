@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The payload extension as a program uses it, and the resulting file.
 #include <nvtx3/nvToolsExtPayload.h>
 //

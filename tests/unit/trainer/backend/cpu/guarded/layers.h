@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the CPU backend's computations one by one on memory between inaccessible pages. Each argument, including
 // oneDNN's work memory, ends at such a page in one run and begins at one in another. A child process computes, so that
 // a fault ends only the child, and the next child goes on after it.

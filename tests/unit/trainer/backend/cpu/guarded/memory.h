@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory between inaccessible pages, and reports of accesses to these pages.
 #pragma once
 

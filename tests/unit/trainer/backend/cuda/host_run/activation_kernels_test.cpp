@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host run of the kernels on activations and of the loss, against the float64 reference in every storage. tests/gpu
 // checks them on a GPU.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of the host run: bf16 as the CPU's communicators round it, which have tests of their own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host run: kernels of the trainer, from the same .cu files, on the CPU and without the CUDA toolkit. This header
 // has the parts of the runtime and of device code that they use. The threads of a block take turns on stacks of their
 // own, from one barrier or shuffle to the next, upwards or downwards through their numbers: a kernel that lacks a

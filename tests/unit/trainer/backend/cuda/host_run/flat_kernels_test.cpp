@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host run of the kernels on flat buffers: the optimizers against those of the CPU, sums and casts against the
 // host's. tests/gpu checks them on a GPU.
 #include <gtest/gtest.h>

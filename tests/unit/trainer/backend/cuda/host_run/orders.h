@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs each test of a host run with the threads in both orders.
 #pragma once
 
