@@ -19,5 +19,5 @@ source=out/site-source
 rm -rf $source out/site
 mkdir -p $source
 cp -r --parents docs ./*.md LICENSE samples/README.md tests/bench/README.md tests/mutation/README.md $source/
-NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict --quiet
+NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict
 echo "$PWD/out/site/index.html"

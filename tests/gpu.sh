@@ -134,10 +134,10 @@ for program in paceline paceline-train; do
   [ -x "$build/bin/$program" ] || { echo "gpu.sh: $build/bin/$program is missing: build Paceline with CUDA first" >&2; exit 2; }
 done
 mkdir -p "$output/steps"
-programs=$(cd "$build" && sha256sum bin/paceline* lib/*.so* tests/gpu_* | sha256sum)
-if [ "$(cat "$output/steps/programs" 2>/dev/null)" != "$programs" ]; then
+built=$(cd "$build" && sha256sum bin/paceline* lib/*.so* tests/gpu_* | sha256sum)
+if [ "$(cat "$output/steps/built" 2>/dev/null)" != "$built" ]; then
   rm -f "$output"/steps/* "$output"/figures.{json,txt} "$output/results.tar.xz"
-  echo "$programs" > "$output/steps/programs"
+  echo "$built" > "$output/steps/built"
 fi
 touch "$output/steps/all.tsv"
 
@@ -492,7 +492,7 @@ SECONDS=0
 for entry in $steps; do
   name=${entry%:*}
   if [ -z "$wanted" ] && grep -q "^$name"$'\tdone\t' "$output/steps/all.tsv"; then
-    printf '%-16s %-8s %s\n' "$name" done before
+    printf '%-16s %-8s %s\n' "$name" "done" before
   elif [ -z "$wanted" ] || [[ ,$wanted, == *,$name,* ]]; then
     step "$name" "${entry#*:}"
   fi

@@ -31,7 +31,7 @@ check ruff $tools/bin/ruff check -q ${fix:+--fix}
 check shellcheck xargs -0 shellcheck -s bash -S warning -e SC2034,SC2154 < <(sources '*.sh' .ci/run)
 check reuse $tools/bin/reuse lint -q
 unlicensed=$(sources '*.cpp' '*.h' '*.c' '*.cu' '*.cuh' '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' ':!tests/data' |
-  xargs -0 grep -L '^[/#]* SPDX-License-Identifier: Apache-2.0$' || true)
+  xargs -0 grep -L '^[/#]* SPDX.License.Identifier: Apache.2.0$' || true)
 if [ -n "$unlicensed" ]; then
   printf 'style.sh: these files do not state the licence in their first line:\n%s\n' "$unlicensed" >&2
   status=1

@@ -437,7 +437,7 @@ Method method_for(const Trace& trace, bool all_have_utc, ClockMethod wanted) {
 }
 
 void note_method(Trace& trace, const Method& method) {
-  const auto& [placed, found, remark, as_recorded] = method;
+  const auto& [placed, found, remark, as_recorded, mixed] = method;
   const std::string by_collectives = ranks_with(trace, placed, "collectives");
   if (!by_collectives.empty()) {
     trace.notes.push_back(

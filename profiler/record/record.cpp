@@ -84,7 +84,10 @@ std::string preload_name(const fs::path& library) {
 }
 
 void attach(const fs::path& library) {
-  const std::string own = preload_name(library), others = variable(env_preload);
+  // NVTX's first call runs while it loads its tool. A handler that calls NVTX meanwhile waits for ever, so the tool is
+  // preloaded to make that short.
+  const fs::path entry = library.parent_path() / nvtx_library;
+  const std::string own = preload_name(library) + ":" + preload_name(entry), others = variable(env_preload);
   set_variable(env_preload, others.empty() ? own : own + ":" + others);
   for (const auto& [name, option, value] : sanitizer_options) {
     const std::string given = variable(name);
@@ -92,7 +95,6 @@ void attach(const fs::path& library) {
     set_variable(name, fmt::format("{}{}{}={}", given, given.empty() ? "" : ":", option, value));
   }
   set_variable(env_recorder, library);
-  const fs::path entry = library.parent_path() / nvtx_library;
   const std::string tool = variable(env_nvtx);
   if (!tool.empty() && tool != entry) {
     say(fmt::format("{}={} is replaced: NVTX loads only one tool, which is now the recorder", env_nvtx, tool));
