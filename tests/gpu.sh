@@ -135,9 +135,9 @@ for program in paceline paceline-train; do
 done
 mkdir -p "$output/steps"
 built=$(cd "$build" && sha256sum bin/paceline* lib/*.so* tests/gpu_* | sha256sum)
-if [ "$(cat "$output/steps/built" 2>/dev/null)" != "$built" ]; then
+if [ "$(cat "$output/steps/programs" 2>/dev/null)" != "$built" ]; then
   rm -f "$output"/steps/* "$output"/figures.{json,txt} "$output/results.tar.xz"
-  echo "$built" > "$output/steps/built"
+  echo "$built" > "$output/steps/programs"
 fi
 touch "$output/steps/all.tsv"
 

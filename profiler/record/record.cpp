@@ -87,7 +87,9 @@ void attach(const fs::path& library) {
   // NVTX's first call runs while it loads its tool. A handler that calls NVTX meanwhile waits for ever, so the tool is
   // preloaded to make that short.
   const fs::path entry = library.parent_path() / nvtx_library;
-  const std::string own = preload_name(library) + ":" + preload_name(entry), others = variable(env_preload);
+  std::string own = preload_name(library);
+  if (fs::exists(entry)) own += ":" + preload_name(entry);
+  const std::string others = variable(env_preload);
   set_variable(env_preload, others.empty() ? own : own + ":" + others);
   for (const auto& [name, option, value] : sanitizer_options) {
     const std::string given = variable(name);
