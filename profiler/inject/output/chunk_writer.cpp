@@ -64,8 +64,13 @@ ChunkSummary summarize_chunk(std::uint32_t number) {
   ChunkSummary summary;
   for (std::size_t at = 0; at < whole; at += 1 + format::extension_slots(slots[at])) {
     const std::uint64_t ticks = format::ticks_of(slots[at]);
-    summary.first_ticks = summary.events == 0 ? ticks : std::min(summary.first_ticks, ticks);
-    ++summary.events;
+    summary.first_ticks = summary.last_ticks == 0 ? ticks : std::min(summary.first_ticks, ticks);
+    if (format::type_of(slots[at]) == format::EventType::lost) {
+      const std::size_t cause = slots[at].low & 0xff;
+      if (cause < summary.lost.size()) summary.lost[cause] += slots[at].low >> 16;
+    } else {
+      ++summary.events;
+    }
     summary.last_ticks = std::max(summary.last_ticks, format::ticks_of(slots[at]));
   }
   return summary;

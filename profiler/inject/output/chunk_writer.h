@@ -3,6 +3,7 @@
 // first page. Only the drain thread calls these functions, or the thread that finishes the drain's work.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,9 +29,11 @@ inline bool write_definitions(std::uint32_t number) { return write_chunk_from(nu
 // Returns false as above.
 bool write_lost_events(bool all);
 
-// Number of events in the chunk, and the ticks of its first and last one, 0 if it has none. Cost: linear.
+// Number of events in the chunk, and the ticks of its first and last one, 0 if it has none. The losses that the chunk
+// itself records, by cause, are no events. Cost: linear.
 struct ChunkSummary {
   std::uint64_t events = 0, first_ticks = 0, last_ticks = 0;
+  std::array<std::uint64_t, 8> lost{};
 };
 ChunkSummary summarize_chunk(std::uint32_t number);
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <numeric>
+
 #include "profiler/inject/buffer/chunks.h"
 #include "profiler/inject/buffer/gate.h"
 #include "profiler/inject/buffer/lost.h"
@@ -16,6 +18,17 @@ namespace paceline::inject {
 namespace {
 
 bool disk_complained = false;
+
+// The losses that the chunk records are lost with it. They count as the disk's now, so that all are located.
+void lose_chunk(std::uint32_t number) {
+  const ChunkSummary chunk = summarize_chunk(number);
+  const std::uint64_t before = std::accumulate(chunk.lost.begin(), chunk.lost.end(), std::uint64_t{0});
+  note_lost_by_disk(*session.file.chunk_at(number), chunk.first_ticks, chunk.last_ticks, chunk.events + before);
+  count_dropped(format::DropCause::disk, chunk.events + before);
+  for (std::size_t cause = 0; cause < chunk.lost.size(); ++cause) {
+    if (chunk.lost[cause] > 0) count_dropped(static_cast<format::DropCause>(cause), 0 - chunk.lost[cause]);
+  }
+}
 
 }  // namespace
 
@@ -43,9 +56,7 @@ void store_chunk(std::uint32_t number, std::uint64_t first_ticks) {
       return;
     }
     // Recording goes on in the memory that there is.
-    const ChunkSummary lost = summarize_chunk(number);
-    note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
-    count_dropped(format::DropCause::disk, lost.events);
+    lose_chunk(number);
     report_lost_events(error);
   } else {
     write_lost_events(false);
