@@ -132,7 +132,7 @@ TEST(LawChoice, TheErrorIsThatOfTheLeftOutRankCounts) {
 TEST(LawChoice, LogarithmicCostsAreALaw) {
   std::string table = "ranks,epochs,images,seconds\n";
   for (const int n : {1, 2, 4, 8, 16}) table += fmt::format("{},1,100,{:.9f}\n", n, 2 + 98.0 / n + 2 * std::log2(n));
-  const LawChoice& exact = of_table(table.c_str()).fits.at(0).choice;
+  const LawChoice exact = of_table(table.c_str()).fits.at(0).choice;
   EXPECT_EQ(exact.chosen, Law::logarithmic);
   EXPECT_NEAR(exact.predictions.at(1).speedup, 100 / (2 + 98.0 / 64 + 2 * 6), 1e-6);
 }
