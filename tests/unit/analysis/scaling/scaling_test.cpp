@@ -157,7 +157,7 @@ TEST(LawChoice, ARefusedLawPredictsNothing) {
   EXPECT_FALSE(fit.choice.chosen);
   EXPECT_TRUE(fit.choice.predictions.empty());
   EXPECT_EQ(fit.choice.refused.size(), 3U) << "there are no runs of two lengths";
-  const GustafsonFit& weak = with_noise([&](int n) { return bump(n) * 100; }, 1000).weak.at(0);
+  const GustafsonFit weak = with_noise([&](int n) { return bump(n) * 100; }, 1000).weak.at(0);
   EXPECT_TRUE(weak.misfit);
   EXPECT_TRUE(weak.choice.predictions.empty());
 }
