@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+// clang-format off: it does not come to an end with this list
 #define FUNCTIONS(X)                                                                                                  \
   X(MPI_Init)                                                                                                         \
   X(MPI_Bcast)                                                                                                        \
@@ -13,6 +14,7 @@
   X(pmpi_send_)                                                                                                       \
   X(MPI_Bcast_c) X(MPI_Isendrecv) X(MPI_Alltoallv_c) X(MPI_Allgather_init) X(MPIX_Allgather_init) X(MPI_Session_init) \
       X(MPI_Psend_init) X(mpi_send_) X(mpi_send_f08_) X(MPI_Pcontrol)
+// clang-format on
 
 #define DECLARE(name) extern int name() __attribute__((weak));
 FUNCTIONS(DECLARE)
