@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-// clang-format off: it does not come to an end with this list
+// It does not come to an end with this list.
+// clang-format off
 #define FUNCTIONS(X)                                                                                                  \
   X(MPI_Init)                                                                                                         \
   X(MPI_Bcast)                                                                                                        \
