@@ -26,7 +26,7 @@ sources() { git ls-files -z --cached --others --exclude-standard -- "$@"; }
 form=(--dry-run -Werror)
 [ -z "$fix" ] || form=(-i)
 check clang-format xargs -0 -n 40 -P "$(nproc)" clang-format "${form[@]}" < <(sources '*.cpp' '*.h' '*.c' '*.cu' '*.cuh')
-check ruff $tools/bin/ruff check -q ${fix:+--fix}
+check ruff $tools/bin/ruff check -q --no-cache ${fix:+--fix}
 # Scripts that are sourced take variables from their callers (SC2154) and set some for them (SC2034).
 check shellcheck xargs -0 shellcheck -s bash -S warning -e SC2034,SC2154 < <(sources '*.sh' .ci/run)
 check reuse $tools/bin/reuse lint -q
