@@ -183,8 +183,8 @@ std::vector<double> later_arrivals(const ReplayProgram& program, std::size_t ran
   std::ranges::sort(pool);
   const double further = static_cast<double>(ranks) - recorded;
   for (std::size_t i = warmup; i < count; ++i) {
-    // The largest of so many draws from the pool is its quantile u^(1/draws), for u spread evenly over 0 to 1 (by
-    // multiples of the golden ratio).
+    // The largest of n draws from the pool is its quantile u^(1/n). Multiples of the golden ratio spread u evenly
+    // over 0 to 1.
     const double u = std::fmod(0.5 + 0.6180339887498949 * static_cast<double>(i), 1);
     const double place = std::pow(u, 1 / further) * static_cast<double>(pool.size());
     const double largest = pool[std::min(static_cast<std::size_t>(place), pool.size() - 1)];

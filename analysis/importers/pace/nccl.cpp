@@ -45,8 +45,8 @@ bool has_all_calls(const PaceEvents& file_events, const PaceDefinitions& definit
   return !lost && !paused && file_events.facts().header.kept_from == 0;
 }
 
-// Of the device's clock against the host's, as one part in so many: oscillators differ by 100 ppm, and a daemon may
-// slew the host's clock by 500 ppm.
+// The rates of the device's clock and the host's differ by less than one part in 1000: oscillators differ by 100 ppm,
+// and a daemon may slew the host's clock by 500 ppm.
 constexpr std::uint64_t largest_drift = 1000;
 
 }  // namespace
