@@ -20,6 +20,8 @@
 
 #include "analysis/trace/communicators.h"
 #include "analysis/trace/slices.h"
+#include "analysis/trace/stacks.h"
+#include "analysis/trace/thread_states.h"
 
 namespace paceline::analysis {
 
@@ -53,6 +55,8 @@ struct Track {
   Slices marks;
   std::uint16_t depths = 0;        // number of nesting levels used
   Samples samples;                 // of a counter, which has no slices and marks
+  ThreadStates states;             // of a thread; empty where nothing recorded them
+  StackSamples stacks;             // likewise
   std::vector<LostInterval> lost;  // sorted by start, disjoint, within the rank's start to end
 };
 
@@ -104,6 +108,7 @@ struct Rank {
 
 struct Trace : Vocabulary {
   Communicators communicators;
+  Stacks stacks;
   std::vector<Rank> ranks;         // sorted by rank
   bool mixed_collectives = false;  // those of different ranks do not belong together, so that none can be matched
   std::vector<std::string> notes;  // what was left out while loading, one line each, for people
