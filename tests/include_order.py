@@ -12,7 +12,7 @@ import re
 import sys
 
 # For each room its folders, the lowest first; "." is the room's own folder. A file counts for the deepest entry that it
-# lies in, and a file may have an entry of its own. Folders in one line, separated by spaces, still include each other.
+# lies in. Folders in one line, separated by spaces, still include each other.
 ROOMS = {
     "profiler": [
         "format",
@@ -36,10 +36,14 @@ ROOMS = {
     "analysis": [
         "trace",
         "index",
+        "statistics",
         "scaling",
         "text",
-        "metrics",
-        "run/run_index.h run/run_index.cpp",
+        "phases",
+        "device",
+        "communication",
+        "run/index",
+        "causes",
         "graph",
         "clocks",
         "importers",

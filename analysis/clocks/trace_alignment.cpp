@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "analysis/clocks/alignment.h"
-#include "analysis/metrics/collectives.h"
+#include "analysis/communication/collectives.h"
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"

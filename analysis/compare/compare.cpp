@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "analysis/metrics/autocorrelation.h"
+#include "analysis/statistics/autocorrelation.h"
 
 namespace paceline::analysis {
 namespace compare_parts {

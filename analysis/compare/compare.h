@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "analysis/compare/profile.h"
-#include "analysis/scaling/interval.h"
+#include "analysis/statistics/interval.h"
 
 namespace paceline::analysis {
 

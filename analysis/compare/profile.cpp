@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/metrics/phase_rules.h"
+#include "analysis/phases/phase_rules.h"
 
 namespace paceline::analysis {
 namespace profile_parts {

@@ -14,7 +14,7 @@
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/json_arguments.h"
 #include "analysis/index/correlations.h"
-#include "analysis/metrics/counters.h"
+#include "analysis/statistics/counters.h"
 #include "analysis/text/text_output.h"
 
 namespace paceline::analysis {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/run/run_index.h"
+#include "analysis/run/index/run_index.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/metrics/counters.h"
+#include "analysis/statistics/counters.h"
 
 namespace paceline::analysis {
 namespace core_sharing_parts {

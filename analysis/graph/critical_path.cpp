@@ -8,8 +8,8 @@
 
 #include "analysis/graph/innermost.h"
 #include "analysis/graph/track_phases.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/phase_walk.h"
+#include "analysis/phases/iterations.h"
+#include "analysis/phases/phase_walk.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "analysis/metrics/intervals.h"
+#include "analysis/trace/intervals.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {

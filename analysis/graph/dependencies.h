@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/messages.h"
-#include "analysis/run/run_index.h"
+#include "analysis/communication/messages.h"
+#include "analysis/run/index/run_index.h"
 
 namespace paceline::analysis {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/scaling/interval.h"
+#include "analysis/statistics/interval.h"
 
 namespace paceline::analysis {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/communication/blocked_time.h"
 #include "analysis/graph/track_phases.h"
-#include "analysis/metrics/blocked_time.h"
-#include "analysis/metrics/intervals.h"
+#include "analysis/trace/intervals.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "analysis/graph/dependencies.h"
-#include "analysis/metrics/phases.h"
+#include "analysis/phases/phases.h"
 
 namespace paceline::analysis {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/metrics/phase_rules.h"
+#include "analysis/phases/phase_rules.h"
 
 namespace paceline::analysis {
 

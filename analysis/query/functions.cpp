@@ -102,7 +102,7 @@ void quantile_step(sqlite3_context* context, int count, sqlite3_value** given) {
   }
 }
 
-// Hyndman and Fan's type 7, as in metrics/statistics.h.
+// Hyndman and Fan's type 7, as in statistics/statistics.h.
 template <class Number>
 void give_quantile(sqlite3_context* context, std::vector<Number>& numbers, double q) {
   const double place = q * static_cast<double>(numbers.size() - 1);

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/run/run_index.h"
+#include "analysis/run/index/run_index.h"
 
 namespace paceline::analysis {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/messages.h"
+#include "analysis/communication/messages.h"
 #include "analysis/query/track_index.h"
-#include "analysis/run/run_index.h"
+#include "analysis/run/index/run_index.h"
 #include "analysis/trace/slice_id.h"
 #include "analysis/trace/trace.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/metrics/accusations.h"
+#include "analysis/communication/accusations.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
 

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/metrics/end_differences.h"
-#include "analysis/metrics/lateness_hosts.h"
-#include "analysis/metrics/statistics.h"
-#include "analysis/metrics/warm_up.h"
+#include "analysis/communication/end_differences.h"
+#include "analysis/communication/lateness_hosts.h"
 #include "analysis/run/device_peak.h"
 #include "analysis/run/run_links.h"
 #include "analysis/scaling/long_run.h"
+#include "analysis/statistics/statistics.h"
+#include "analysis/statistics/warm_up.h"
 
 namespace paceline::analysis {
 namespace run_analysis_parts {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/run/rank_summary.h"
-#include "analysis/scaling/interval.h"
+#include "analysis/statistics/interval.h"
 
 namespace paceline::analysis {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/metrics/intervals.h"
+#include "analysis/trace/intervals.h"
 
 namespace paceline::analysis {
 

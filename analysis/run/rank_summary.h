@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/gpu_kernels.h"
-#include "analysis/metrics/launches.h"
-#include "analysis/metrics/losses.h"
-#include "analysis/metrics/range_statistics.h"
-#include "analysis/metrics/stage_times.h"
-#include "analysis/run/run_index.h"
+#include "analysis/device/gpu_kernels.h"
+#include "analysis/device/launches.h"
+#include "analysis/phases/losses.h"
+#include "analysis/phases/stage_times.h"
+#include "analysis/run/index/run_index.h"
+#include "analysis/statistics/range_statistics.h"
 
 namespace paceline::analysis {
 

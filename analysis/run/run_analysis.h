@@ -13,20 +13,20 @@
 #include <string>
 #include <vector>
 
+#include "analysis/communication/collective_costs.h"
+#include "analysis/communication/collectives.h"
+#include "analysis/communication/hangs.h"
+#include "analysis/communication/lateness.h"
+#include "analysis/communication/lateness_causes.h"
+#include "analysis/communication/link_times.h"
+#include "analysis/communication/messages.h"
 #include "analysis/graph/critical_path.h"
 #include "analysis/graph/prediction.h"
-#include "analysis/metrics/collective_costs.h"
-#include "analysis/metrics/collectives.h"
-#include "analysis/metrics/hangs.h"
-#include "analysis/metrics/lateness.h"
-#include "analysis/metrics/lateness_causes.h"
-#include "analysis/metrics/link_times.h"
-#include "analysis/metrics/messages.h"
-#include "analysis/metrics/step_changes.h"
 #include "analysis/run/breakdown.h"
 #include "analysis/run/efficiencies.h"
 #include "analysis/run/machine.h"
 #include "analysis/run/rank_summary.h"
+#include "analysis/statistics/step_changes.h"
 
 namespace paceline::analysis {
 

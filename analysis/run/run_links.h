@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/metrics/link_rates.h"
+#include "analysis/communication/link_rates.h"
 #include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {

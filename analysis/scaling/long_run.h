@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "analysis/scaling/interval.h"
+#include "analysis/statistics/interval.h"
 
 namespace paceline::analysis {
 

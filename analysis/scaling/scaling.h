@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/scaling/laws.h"
-#include "analysis/scaling/spread.h"
+#include "analysis/statistics/spread.h"
 
 namespace paceline::analysis {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/scaling/interval.h"
+#include "analysis/statistics/interval.h"
 
 namespace paceline::analysis {
 

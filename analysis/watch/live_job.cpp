@@ -15,10 +15,10 @@
 #include <limits>
 #include <set>
 
+#include "analysis/communication/accusations.h"
+#include "analysis/communication/hangs.h"
 #include "analysis/importers/pace/clock.h"
-#include "analysis/metrics/accusations.h"
-#include "analysis/metrics/hangs.h"
-#include "analysis/metrics/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/communication/lateness.h"
 #include "analysis/load/run_paths.h"
-#include "analysis/metrics/lateness.h"
 #include "analysis/run/finding.h"
 #include "analysis/watch/live_rank.h"
 

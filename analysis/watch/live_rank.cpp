@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "analysis/communication/collective_calls.h"
+#include "analysis/device/overlap.h"
 #include "analysis/importers/mpi_names.h"
 #include "analysis/importers/pace/events.h"
-#include "analysis/metrics/collective_calls.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/overlap.h"
+#include "analysis/phases/iterations.h"
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/clocks/alignment.h"
-#include "analysis/metrics/phase_rules.h"
+#include "analysis/phases/phase_rules.h"
 #include "analysis/watch/growing_file.h"
 #include "profiler/format/events.h"
 

@@ -17,8 +17,8 @@
 #include <numeric>
 #include <string>
 
-#include "analysis/metrics/accusations.h"
-#include "analysis/metrics/lateness_causes.h"
+#include "analysis/communication/accusations.h"
+#include "analysis/communication/lateness_causes.h"
 #include "tests/bench/judge/jobs.h"
 
 namespace {

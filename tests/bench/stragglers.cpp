@@ -14,10 +14,10 @@
 #include <numeric>
 #include <string>
 
-#include "analysis/metrics/lateness_causes.h"
-#include "analysis/metrics/lateness_hosts.h"
-#include "analysis/metrics/link_times.h"
-#include "analysis/metrics/step_changes.h"
+#include "analysis/communication/lateness_causes.h"
+#include "analysis/communication/lateness_hosts.h"
+#include "analysis/communication/link_times.h"
+#include "analysis/statistics/step_changes.h"
 #include "tests/unit/analysis/simulated_collectives.h"
 #include "tests/unit/analysis/simulated_steps.h"
 

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = {
     "format": (["profiler/format/*"],
                ["test_profiler_format", "|", "test_analysis_importers", "test_profiler_inject", "test_profiler_record"]),
-    "metrics": (["analysis/metrics/*"], ["test_analysis_metrics", "test_analysis_messages", "|", "test_analysis_report"]),
+    "metrics": (["analysis/statistics/*", "analysis/phases/*", "analysis/device/*", "analysis/communication/*"], ["test_analysis_metrics", "test_analysis_messages", "|", "test_analysis_report"]),
     "scaling": (["analysis/scaling/*"], ["test_analysis_scaling", "|", "test_analysis_report"]),
     "comm": (["trainer/comm/*"],
              ["trainer_comm_test", "trainer_comm_mpi_test:8", "|", "trainer_data_parallel_test:4", "trainer_updaters_test:4"]),

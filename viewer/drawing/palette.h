@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/metrics/phase_rules.h"
-#include "analysis/metrics/phases.h"
+#include "analysis/phases/phase_rules.h"
+#include "analysis/phases/phases.h"
 #include "analysis/trace/trace.h"
 #include "viewer/session/colour_choices.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/metrics/duration_sketch.h"
+#include "analysis/statistics/duration_sketch.h"
 #include "viewer/panels/lazy_panel.h"
 
 namespace paceline::viewer {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/metrics/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 #include "viewer/text/time_text.h"

@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <functional>
 
-#include "analysis/metrics/phase_rules.h"
+#include "analysis/phases/phase_rules.h"
 #include "viewer/drawing/phase_strip.h"
 
 namespace paceline::viewer {

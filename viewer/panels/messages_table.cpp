@@ -2,7 +2,7 @@
 // One row for each message from rank to rank, with the time that either side waited for the other.
 #include <algorithm>
 
-#include "analysis/metrics/messages.h"
+#include "analysis/communication/messages.h"
 #include "analysis/run/run_analysis.h"
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"

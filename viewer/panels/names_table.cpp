@@ -2,7 +2,7 @@
 // The slices of each name that begin in the selected range, or in the whole run: how many, how long, and the longest.
 #include <algorithm>
 
-#include "analysis/metrics/duration_sketch.h"
+#include "analysis/statistics/duration_sketch.h"
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/metrics/collectives.h"
+#include "analysis/communication/collectives.h"
 #include "viewer/session/run.h"
 
 namespace paceline::viewer {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/metrics/phases.h"
+#include "analysis/phases/phases.h"
 
 namespace paceline::viewer {
 

@@ -11,10 +11,10 @@
 #include "analysis/clocks/trace_alignment.h"
 #include "analysis/index/value_ranges.h"
 #include "analysis/load/load.h"
-#include "analysis/metrics/counters.h"
-#include "analysis/metrics/phase_timeline.h"
-#include "analysis/metrics/selection.h"
-#include "analysis/run/run_index.h"
+#include "analysis/phases/phase_timeline.h"
+#include "analysis/phases/selection.h"
+#include "analysis/run/index/run_index.h"
+#include "analysis/statistics/counters.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::viewer {

@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "analysis/metrics/messages.h"
+#include "analysis/communication/messages.h"
 
 namespace paceline::viewer {
 namespace link_parts {

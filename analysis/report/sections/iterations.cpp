@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/metrics/distribution.h"
-#include "analysis/metrics/statistics.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
+#include "analysis/statistics/distribution.h"
+#include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {
 namespace iterations_section {

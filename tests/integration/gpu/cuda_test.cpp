@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/device/gpu.h"
 #include "analysis/index/correlations.h"
 #include "analysis/load/load.h"
-#include "analysis/metrics/gpu.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

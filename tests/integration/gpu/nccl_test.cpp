@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/communication/collectives.h"
 #include "analysis/load/load.h"
-#include "analysis/metrics/collectives.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "analysis/load/load.h"
-#include "analysis/metrics/counters.h"
 #include "analysis/report/build.h"
 #include "analysis/run/machine.h"
+#include "analysis/statistics/counters.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

@@ -3,8 +3,8 @@
 // requests, windows and files, as the programs every_call.c and threads.c have them.
 #include <nlohmann/json.hpp>
 
+#include "analysis/communication/collectives.h"
 #include "analysis/load/load.h"
-#include "analysis/metrics/collectives.h"
 #include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/mpi_libraries.h"
 #include "tests/integration/record/run.h"

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/overlap.h"
-#include "analysis/metrics/phase_walk.h"
+#include "analysis/device/overlap.h"
+#include "analysis/phases/iterations.h"
+#include "analysis/phases/phase_walk.h"
 
 namespace paceline::analysis {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/collectives.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/link_rates.h"
-#include "analysis/metrics/messages.h"
+#include "analysis/communication/collectives.h"
+#include "analysis/communication/link_rates.h"
+#include "analysis/communication/messages.h"
+#include "analysis/phases/iterations.h"
 #include "tests/unit/analysis/simulated_steps.h"
 
 namespace paceline::analysis::simulation {

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/lateness.h"
+#include "analysis/communication/lateness.h"
+#include "analysis/phases/iterations.h"
 
 namespace paceline::analysis::simulation {
 

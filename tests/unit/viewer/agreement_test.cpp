@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics/statistics.h"
 #include "analysis/query/query.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
+#include "analysis/statistics/statistics.h"
 #include "analysis/watch/live_job.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/writer.h"

@@ -5,7 +5,7 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "analysis/metrics/collectives.h"
+#include "analysis/communication/collectives.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"

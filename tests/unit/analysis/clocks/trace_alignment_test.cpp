@@ -11,7 +11,7 @@
 #include <string>
 
 #include "analysis/clocks/alignment.h"
-#include "analysis/metrics/collectives.h"
+#include "analysis/communication/collectives.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {

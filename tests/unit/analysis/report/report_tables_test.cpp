@@ -5,11 +5,11 @@
 
 #include <random>
 
-#include "analysis/metrics/warm_up.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
 #include "analysis/run/device_peak.h"
+#include "analysis/statistics/warm_up.h"
 #include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/communication/collectives.h"
 #include "analysis/importers/kineto/values.h"
-#include "analysis/metrics/collectives.h"
-#include "analysis/metrics/iterations.h"
+#include "analysis/phases/iterations.h"
 #include "profiler/format/error.h"
 #include "tests/unit/analysis/kineto_file.h"
 

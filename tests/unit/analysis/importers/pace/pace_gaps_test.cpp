@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "analysis/importers/pace/import.h"
-#include "analysis/metrics/iterations.h"
-#include "analysis/metrics/phases.h"
+#include "analysis/phases/iterations.h"
+#include "analysis/phases/phases.h"
 #include "tests/unit/analysis/imported.h"
 #include "tests/unit/analysis/rank_phases.h"
 

@@ -4,12 +4,12 @@
 
 #include <span>
 
+#include "analysis/communication/collectives.h"
+#include "analysis/device/gpu.h"
+#include "analysis/device/overlap.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/index/correlations.h"
-#include "analysis/metrics/collectives.h"
-#include "analysis/metrics/gpu.h"
-#include "analysis/metrics/overlap.h"
-#include "analysis/metrics/phases.h"
+#include "analysis/phases/phases.h"
 #include "tests/unit/analysis/imported.h"
 #include "tests/unit/analysis/rank_phases.h"
 

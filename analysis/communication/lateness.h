@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a rank comes later to its collectives than chance explains, or costs time because it is irregular.
+//
+// The lateness of a rank in an iteration is one value: the time at which it arrived at the last collective of all ranks
+// that some rank awaited (blocked_time.h), without the time in which it was blocked itself since the iteration's start,
+// minus the median of this over the ranks. So a delay counts once, however many collectives are in flight, and who is
+// late because it waited for another rank is not late itself. block_contrasts.h compares the mean of a rank's lateness
+// with those of the other ranks. tests/bench/judge.cpp measures how often the tests err.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/communication/collectives.h"
+#include "analysis/communication/lateness_test.h"
+#include "analysis/phases/iterations.h"
+#include "analysis/statistics/block_contrasts.h"
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+inline constexpr double least_lateness_cost = 0.01;  // of a step
+
+// One value for each iteration (row) and rank (column).
+struct LatenessTable {
+  std::size_t ranks = 0;
+  std::vector<std::int64_t> numbers;   // of the iterations, rising
+  std::vector<double> late_ns;         // arrival minus the median arrival
+  std::vector<double> behind_ns;       // minus the median arrival of the other ranks
+  std::vector<double> others_wait_ns;  // the wait of another rank in all collectives of all ranks, mean over the others
+  std::vector<double> step_ns;         // one for each iteration: mean over ranks
+  double collectives = 0;              // whose arrivals were added up in an iteration, on average
+
+  std::size_t iterations() const { return ranks == 0 ? 0 : late_ns.size() / ranks; }
+};
+
+// One iteration while its collectives are added up. The vectors have one value for each rank.
+struct LatenessRow {
+  std::vector<double> late_ns, behind_ns, others_wait_ns;  // as in LatenessTable; empty before the first collective
+  double step_ns = 0;
+  std::size_t collectives = 0;
+};
+
+// Adds one collective: when each rank arrived (since any common time), and how long it waited. Cost: linear in the
+// ranks.
+void add_collective(LatenessRow& row, std::span<const double> arrivals_ns, std::span<const double> waits_ns);
+
+// What a rank did in an iteration until the last collective of all ranks that was awaited in it.
+struct RankArrival {
+  std::int64_t iteration_start_ns = 0, arrival_ns = 0;
+  std::int64_t waited_ns = 0;            // in the iteration's collectives of all ranks
+  std::span<const BlockedTime> blocked;  // disjoint, by time
+};
+
+// Adds the one collective that an iteration's lateness rests on. Cost: linear in the ranks and in their intervals.
+void add_last_awaited(LatenessRow& row, std::span<const RankArrival> ranks);
+
+// Appends an iteration to the table.
+void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row);
+
+// Over the collectives that all ranks took part in, in iterations that all ranks finished; where none was awaited, the
+// last one counts. The warm-up is left out: the
+// first tenth of the iterations, at least one. `iterations` holds the iterations of each rank.
+LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations);
+
+// Those beyond chance with all ranks taken into account, and above the error of the clocks against each other, which
+// `clock_error_ns` bounds. Cost: that of block_contrasts().
+LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns);
+
+// The ranks that are irregular, not slow: the last arrival of an iteration would be earlier without them by more than
+// without another rank, although their mean lateness is within chance. `behind_ns` is that time, last arrival − last
+// arrival without the rank, mean over the iterations. `late` is the test of the same table; its ranks are left out. Not
+// judged for two ranks, where it is the same question. Cost: that of block_contrasts().
+LatenessTest test_irregularity(const LatenessTable& table, const LatenessTest& late);
+
+}  // namespace paceline::analysis

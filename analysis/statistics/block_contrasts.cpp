@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/statistics/block_contrasts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/statistics/autocorrelation.h"
+#include "analysis/statistics/interval.h"
+
+namespace paceline::analysis {
+namespace block_contrast_parts {
+
+constexpr double block_times = 1.5;            // least length of a block, in autocorrelation times
+constexpr double least_block = 3;              // iterations: what recurs every few iterations is in each block
+constexpr double cautious_errors = 3;          // standard errors on the safe side of how alike neighbouring blocks are
+constexpr double usual_blocks = 40;            // a block is longer where the run is
+constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
+constexpr double fewest_blocks = 5;            // fewer do not show their own spread
+constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a column, which then jumps
+
+// Subtracts the mean of a column; where the column jumps to another level during the run, both means. Otherwise the
+// jump itself would look like autocorrelation.
+void centre(std::vector<double>& values, std::size_t column, std::size_t columns) {
+  const std::size_t n = values.size() / columns;
+  double mean = 0;
+  for (std::size_t i = 0; i < n; ++i) mean += values[i * columns + column] / static_cast<double>(n);
+  double square = 0, sum = 0, largest = 0;
+  std::size_t at = 0;
+  double sum_at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double& value = values[i * columns + column];
+    value -= mean;
+    square += value * value;
+    sum += value;
+    const auto before = static_cast<double>(i + 1), after = static_cast<double>(n - i - 1);
+    if (after == 0) break;
+    const double explained = sum * sum * static_cast<double>(n) / (before * after);
+    if (explained > largest) largest = explained, at = i + 1, sum_at = sum;
+  }
+  if (!(largest > explained_by_jump * square)) return;
+  const double before = sum_at / static_cast<double>(at), after = -sum_at / static_cast<double>(n - at);
+  for (std::size_t i = 0; i < n; ++i) values[i * columns + column] -= i < at ? before : after;
+}
+
+// Means over all blocks of `block` neighbouring iterations, which overlap: one row for each block, and one of the means
+// over all iterations.
+std::vector<double> block_means(std::span<const double> values, std::size_t columns, std::size_t block) {
+  const std::size_t rows = values.size() / columns;
+  std::vector<double> means((rows - block + 2) * columns), sums(columns);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double& sum = sums[i % columns];
+    sum += values[i];
+    means[(rows - block + 1) * columns + i % columns] += values[i] / static_cast<double>(rows);
+    if (i < (block - 1) * columns) continue;
+    const std::size_t first = i - (block - 1) * columns;
+    means[first] = sum / static_cast<double>(block);
+    sum -= values[first];
+  }
+  return means;
+}
+
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+template <typename ValueOf>
+Moments moments(std::size_t count, const ValueOf& value_of) {
+  Moments result;
+  const auto n = static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) result.mean += value_of(i) / n;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double beside = value_of(i) - result.mean;
+    result.variance += beside * beside / n;
+  }
+  return result;
+}
+
+// The means of the blocks, and the columns that are still compared with each other.
+class Contrasts {
+ public:
+  // `blocks` is how many blocks would fit without overlapping.
+  Contrasts(std::vector<double> means, std::size_t columns, double blocks, std::span<const std::uint32_t> left_out)
+      : means_(std::move(means)), columns_(columns), rows_(means_.size() / columns - 1), blocks_(blocks) {
+    for (std::uint32_t c = 0; c < columns; ++c) {
+      if (std::ranges::find(left_out, c) == left_out.end()) compared_.push_back(c);
+      variances_.push_back(moments(rows_, [&](std::size_t b) { return mean_of(b, c); }).variance);
+    }
+  }
+  std::size_t compared() const { return compared_.size(); }
+
+  // Takes the column that is furthest above the mean of the others out of the comparison. `beyond_blocks` is the factor
+  // by which the variance of a mean is larger than blocks show.
+  Suspect take_largest(double beyond_blocks) {
+    std::vector<double> sorted;
+    for (const std::uint32_t c : compared_) sorted.push_back(variances_[c]);
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    std::vector<double> weights(columns_);
+    double all_weights = 0;
+    for (const std::uint32_t c : compared_) {
+      const double variance = std::max(variances_[c], *middle);
+      all_weights += weights[c] = variance > 0 ? *middle / variance : 1;
+    }
+    std::vector<double> sums(rows_ + 1);
+    for (std::size_t b = 0; b <= rows_; ++b) {
+      for (const std::uint32_t c : compared_) sums[b] += weights[c] * mean_of(b, c);
+    }
+    Suspect suspect{compared_.front(), 0, 1};
+    double largest = 0;
+    for (const std::uint32_t c : compared_) {
+      const auto contrast = [&](std::size_t b) {
+        return mean_of(b, c) - (sums[b] - weights[c] * mean_of(b, c)) / (all_weights - weights[c]);
+      };
+      const double above = contrast(rows_);
+      if (!(above > 0)) continue;
+      const double t = above / std::sqrt(moments(rows_, contrast).variance * beyond_blocks / (blocks_ - 1));
+      if (t > largest) largest = t, suspect = {c, above, t_two_sided(t, overlap_degrees * (blocks_ - 1)) / 2};
+    }
+    std::erase(compared_, suspect.column);
+    return suspect;
+  }
+
+ private:
+  double mean_of(std::size_t block, std::size_t column) const { return means_[block * columns_ + column]; }
+
+  std::vector<double> means_;
+  std::size_t columns_, rows_;
+  double blocks_;
+  std::vector<std::uint32_t> compared_;
+  std::vector<double> variances_;  // of each column's means
+};
+
+}  // namespace block_contrast_parts
+
+BlockContrasts block_contrasts(std::span<const double> values, std::size_t columns,
+                               std::span<const std::uint32_t> left_out) {
+  using namespace block_contrast_parts;
+  BlockContrasts result;
+  if (columns < 2 || values.size() / columns < 2) return result;
+  const auto n = static_cast<double>(values.size() / columns);
+  std::vector<double> centred(values.begin(), values.end());
+  for (std::size_t c = 0; c < columns; ++c) centre(centred, c, columns);
+  const double time = result.autocorrelation_time = autocorrelation_time(centred, 1, columns);
+  result.block = static_cast<std::size_t>(std::ceil(std::max({least_block, block_times * time, n / usual_blocks})));
+  const double blocks = n / static_cast<double>(result.block);
+  if (n < least_contrast_times * time || blocks < fewest_blocks) return result;
+  Contrasts comparison(block_means(values, columns, result.block), columns, blocks, left_out);
+  result.judged = true;
+  result.tests = comparison.compared();
+  // A short run is judged where its autocorrelation time seems small, so it is often larger than it seems.
+  const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
+  const double beyond_blocks = variance_beyond_blocks(cautious_time, result.block);
+  while (comparison.compared() > 1) {
+    Suspect suspect = comparison.take_largest(beyond_blocks);
+    if (suspect.p > accusation_level) break;
+    if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
+    result.suspects.push_back(suspect);
+  }
+  return result;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slow rank is found, and balanced ranks are named in at most 5 % of runs, whatever the noise.
+//
+// PACELINE_SIMULATED_RUNS=2000 simulates this number of runs of each kind instead of a few.
+#include "analysis/communication/lateness.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+
+#include "analysis/communication/lateness_hosts.h"
+#include "tests/unit/analysis/simulated_steps.h"
+
+namespace paceline::analysis {
+namespace {
+
+using simulation::Job;
+using simulation::Random;
+using simulation::simulate;
+
+std::size_t simulated_runs(std::size_t usual) {
+  const char* asked = std::getenv("PACELINE_SIMULATED_RUNS");
+  return asked != nullptr ? static_cast<std::size_t>(std::strtoul(asked, nullptr, 10)) : usual;
+}
+
+struct Outcome {
+  std::size_t runs = 0, judged = 0, named = 0, right = 0;
+};
+
+Outcome outcome_of(const Job& job, std::size_t runs) {
+  Random random(7);
+  Outcome outcome;
+  for (; outcome.runs < runs; ++outcome.runs) {
+    const LatenessTest test = test_lateness(simulate(job, random), 0);
+    outcome.judged += test.judged;
+    outcome.named += !test.late.empty();
+    outcome.right += test.late.size() == 1 && test.late.front().rank == 1;
+  }
+  std::cout << job.ranks << " ranks, " << job.iterations << " iterations, " << job.collectives << " collectives, AR(1) "
+            << job.autocorrelation << ", slower by " << job.delay << ": " << outcome.judged << " of " << outcome.runs
+            << " judged, " << outcome.named << " named\n";
+  return outcome;
+}
+
+// 5 % and three standard errors of what is seen in so many runs.
+double most_false(std::size_t runs) {
+  const auto n = static_cast<double>(runs);
+  return 0.05 * n + 3 * std::sqrt(0.05 * 0.95 * n);
+}
+
+TEST(Lateness, NamesNobodyInBalancedRunsBeyondFivePercent) {
+  const std::size_t runs = simulated_runs(40);
+  for (const std::size_t ranks : {2U, 8U}) {
+    for (const std::size_t collectives : {1U, 10U}) {
+      for (const double autocorrelation : {0.0, 0.9}) {
+        const Job job{.ranks = ranks,
+                      .iterations = autocorrelation > 0 ? 800U : 100U,
+                      .collectives = collectives,
+                      .exponential = ranks == 8,
+                      .autocorrelation = autocorrelation};
+        const Outcome outcome = outcome_of(job, runs);
+        EXPECT_LE(static_cast<double>(outcome.named), most_false(runs));
+        EXPECT_GE(outcome.judged, runs / 2);
+      }
+    }
+  }
+}
+
+// Six standard errors of the mean lateness, as tests/bench/stragglers.cpp measured them.
+TEST(Lateness, FindsASlowRankAndNoOther) {
+  const std::size_t runs = simulated_runs(20);
+  for (const std::size_t ranks : {2U, 8U}) {
+    for (const double autocorrelation : {0.0, 0.9}) {
+      const Job job{.ranks = ranks,
+                    .iterations = autocorrelation > 0 ? 1200U : 200U,
+                    .autocorrelation = autocorrelation,
+                    .delay = autocorrelation > 0 ? 0.05 : 0.03};
+      const Outcome outcome = outcome_of(job, runs);
+      EXPECT_GE(outcome.judged, runs * 9 / 10);
+      EXPECT_GE(outcome.right, outcome.judged * 9 / 10);
+    }
+  }
+}
+
+// A permutation of the ranks names the noisy rank in 30 of 200 such runs.
+TEST(Lateness, NoisierRanksAreNotNamedAsSlowBeyondFivePercent) {
+  const std::size_t runs = simulated_runs(100);
+  for (const std::size_t ranks : {4U, 16U}) {
+    const Outcome outcome = outcome_of({.ranks = ranks, .iterations = 200, .noise_of_first = 5}, runs);
+    EXPECT_LE(static_cast<double>(outcome.named), most_false(runs));
+    EXPECT_EQ(outcome.judged, runs);
+  }
+}
+
+TEST(Lateness, ASlowRankIsFoundBesideANoisyOne) {
+  const std::size_t runs = simulated_runs(20);
+  const Outcome outcome = outcome_of({.ranks = 8, .iterations = 200, .noise_of_first = 5, .delay = 0.03}, runs);
+  EXPECT_GE(outcome.right, outcome.judged * 9 / 10);
+}
+
+TEST(Lateness, ANoisyRankIsIrregularAndAlikeRanksAreNot) {
+  const std::size_t runs = simulated_runs(40);
+  Random random(7);
+  std::size_t noisy = 0, alike = 0;
+  for (std::size_t i = 0; i < runs; ++i) {
+    const LatenessTable table = simulate({.ranks = 8, .iterations = 300, .noise_of_first = 5}, random);
+    const LatenessTest test = test_irregularity(table, test_lateness(table, 0));
+    noisy += test.late.size() == 1 && test.late[0].rank == 0 && test.late[0].share_of_step > 0.03;
+    const LatenessTable balanced = simulate({.ranks = 8, .iterations = 300}, random);
+    alike += !test_irregularity(balanced, test_lateness(balanced, 0)).late.empty();
+  }
+  EXPECT_GE(noisy, runs * 85 / 100);  // in one run of 20 it is late by chance as well, and then nothing is said
+  EXPECT_LE(static_cast<double>(alike), most_false(runs));
+}
+
+// Rank 2 is early and late in turns.
+TEST(Lateness, TheCostOfAnIrregularRankIsWhatTheLastArrivalWouldGain) {
+  Random random(7);
+  LatenessTable table;
+  for (int i = 0; i < 200; ++i) {
+    LatenessRow row;
+    std::vector<double> arrivals = {1e6 * random.uniform(), 1e6 * random.uniform(), 1e6 * random.uniform()};
+    const double sign = i % 2 == 0 ? 1 : -1;
+    arrivals[2] = 0.5e6 + sign * 2e7 * (0.5 + random.uniform());
+    row.step_ns = 1e8;
+    add_collective(row, arrivals, std::vector<double>(3, 0));
+    add_iteration(table, i, row);
+  }
+  const LatenessTest test = test_irregularity(table, test_lateness(table, 0));
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 2U);
+  EXPECT_NEAR(test.late[0].behind_ns, 1e7, 1e6);  // every second time 2e7 on average
+  EXPECT_NEAR(test.late[0].share_of_step, 0.1, 0.01);
+}
+
+TEST(Lateness, ARankThatBecomesSlowDuringTheRunIsNamed) {
+  Random random(7);
+  const LatenessTest test = test_lateness(simulate({.delay = 0.3, .delayed_from = 240}, random), 0);
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 1U);
+  EXPECT_LT(test.autocorrelation_time, 2);
+}
+
+// Late by six standard errors of the mean of exponential noise with φ = 0.9, where the mean alone finds 96 of 100.
+TEST(Lateness, ManyRanksWithSkewedNoiseHideNoSlowOne) {
+  const std::size_t runs = simulated_runs(10);
+  const Outcome outcome =
+      outcome_of({.ranks = 32, .iterations = 500, .exponential = true, .autocorrelation = 0.9, .delay = 0.063}, runs);
+  EXPECT_GE(outcome.right, outcome.judged * 9 / 10);
+}
+
+// The mean finds it. Its places hardly differ from those of other ranks.
+TEST(Lateness, ARankThatIsVeryLateInFewIterationsIsNamed) {
+  Random random(7);
+  LatenessTable table = simulate({.iterations = 400, .noise = 0.01}, random);
+  for (std::size_t i = 9; i < table.iterations(); i += 20) {
+    for (auto* values : {&table.late_ns, &table.behind_ns, &table.others_wait_ns}) (*values)[i * 4 + 1] += 1e8;
+  }
+  const LatenessTest test = test_lateness(table, 0);
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 1U);
+}
+
+TEST(Lateness, TwoSlowRanksDoNotHideEachOther) {
+  Random random(7);
+  const LatenessTest test =
+      test_lateness(simulate({.ranks = 6, .iterations = 60, .slow_ranks = 2, .delay = 0.1}, random), 0);
+  ASSERT_EQ(test.late.size(), 2U);
+  EXPECT_EQ(test.late[0].rank + test.late[1].rank, 3U);
+}
+
+TEST(LatenessOfHosts, NamesAHostWhoseRanksAreAllLate) {
+  const std::vector<std::uint32_t> host_of_rank = {0, 0, 1, 1, 2, 2};
+  Random random(7);
+  const Job job{.ranks = 6, .iterations = 200, .slow_rank = 2, .slow_ranks = 2, .delay = 0.1};
+  const LatenessTest test = test_lateness(lateness_of_hosts(simulate(job, random), host_of_rank), 0);
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 1U);
+  EXPECT_NEAR(test.late[0].behind_ns, 1e7, 1e6);
+  EXPECT_GT(test.late[0].share_of_step, 0.05);
+}
+
+TEST(LatenessOfHosts, OneSlowRankDoesNotMakeItsHostLate) {
+  Random random(7);
+  const LatenessTable ranks = simulate({.ranks = 6, .iterations = 200, .noise = 0.01, .delay = 0.1}, random);
+  EXPECT_EQ(test_lateness(ranks, 0).late.size(), 1U);
+  const LatenessTest test = test_lateness(lateness_of_hosts(ranks, std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2}), 0);
+  EXPECT_TRUE(test.judged);
+  EXPECT_TRUE(test.late.empty());
+}
+
+TEST(LatenessOfHosts, HostsWithOneRankOrDifferentNumbersOfRanksAreNotCompared) {
+  Random random(7);
+  const LatenessTable ranks = simulate({.ranks = 4}, random);
+  for (const auto& hosts : {std::vector<std::uint32_t>{0, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 0}, {0, 0}, {}}) {
+    EXPECT_EQ(lateness_of_hosts(ranks, hosts).iterations(), 0U);
+  }
+}
+
+// By hand: two hosts of two ranks arrive at 0 and 10, and at 30 and 40. The lower ones are 0 and 30. Rank 3 waits for
+// nobody, the others 40, 30 and 10: on average 35 on the first host, and 5 on the second.
+TEST(LatenessOfHosts, TakesTheWaitsOfTheOtherHosts) {
+  LatenessRow row;
+  add_collective(row, std::vector<double>{0, 10, 30, 40}, std::vector<double>{40, 30, 10, 0});
+  row.step_ns = 100;
+  LatenessTable ranks;
+  add_iteration(ranks, 7, row);
+  const LatenessTable hosts = lateness_of_hosts(ranks, std::vector<std::uint32_t>{0, 0, 1, 1});
+  EXPECT_EQ(hosts.numbers, (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(hosts.late_ns, (std::vector<double>{-15, 15}));
+  EXPECT_EQ(hosts.behind_ns, (std::vector<double>{-30, 30}));
+  ASSERT_EQ(hosts.others_wait_ns.size(), 2U);
+  EXPECT_DOUBLE_EQ(hosts.others_wait_ns[0], 5);
+  EXPECT_DOUBLE_EQ(hosts.others_wait_ns[1], 35);
+}
+
+TEST(Lateness, DoesNotJudgeARunOfFewerThanTwentyAutocorrelationTimes) {
+  Random random(7);
+  EXPECT_FALSE(test_lateness(simulate({.iterations = 21, .delay = 0.5}, random), 0).judged);
+  EXPECT_FALSE(test_lateness(simulate({.iterations = 60, .autocorrelation = 0.99, .delay = 0.5}, random), 0).judged);
+  EXPECT_TRUE(test_lateness(simulate({.iterations = 100, .delay = 0.5}, random), 0).judged);
+}
+
+TEST(Lateness, NamesNobodyForLessThanOnePercentOfAStepOrThanTheClocksError) {
+  Random random(7);
+  EXPECT_TRUE(test_lateness(simulate({.noise = 0.0001, .delay = 0.005}, random), 0).late.empty());
+  const LatenessTable table = simulate({.noise = 0.001, .delay = 0.02}, random);
+  EXPECT_EQ(test_lateness(table, 0).late.size(), 1U);
+  EXPECT_TRUE(test_lateness(table, 3e6).late.empty());
+}
+
+// By hand: arrivals at 0, 10 and 40 have the median 10, and each rank's others the medians 25, 20 and 5.
+TEST(Lateness, AddsUpWhatEachCollectiveShows) {
+  LatenessRow row;
+  add_collective(row, std::vector<double>{0, 10, 40}, std::vector<double>{40, 30, 0});
+  EXPECT_EQ(row.late_ns, (std::vector<double>{-10, 0, 30}));
+  EXPECT_EQ(row.behind_ns, (std::vector<double>{-25, -10, 35}));
+  EXPECT_EQ(row.others_wait_ns, (std::vector<double>{15, 20, 35}));
+  add_collective(row, std::vector<double>{0, 10, 40}, std::vector<double>{40, 30, 0});
+  EXPECT_EQ(row.late_ns, (std::vector<double>{-20, 0, 60}));
+  EXPECT_EQ(row.collectives, 2U);
+  LatenessRow even;
+  add_collective(even, std::vector<double>{0, 10, 40, 20}, std::vector<double>{40, 30, 0, 20});
+  EXPECT_EQ(even.late_ns, (std::vector<double>{-15, -5, 25, 5}));
+  EXPECT_EQ(even.behind_ns, (std::vector<double>{-20, -10, 30, 10}));
+}
+
+TEST(Lateness, ATableHasTheMeanNumberOfCollectives) {
+  LatenessTable table;
+  for (const int collectives : {2, 4, 3, 7}) {
+    LatenessRow row;
+    for (int i = 0; i < collectives; ++i) add_collective(row, std::vector<double>{0, 10}, std::vector<double>{10, 0});
+    add_iteration(table, 0, row);
+  }
+  EXPECT_EQ(table.iterations(), 4U);
+  EXPECT_DOUBLE_EQ(table.collectives, 4);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
