@@ -4,7 +4,7 @@
 
     handler_starts.py RECORDER PROGRAM PACELINE NO_TOOL [--starts 200] [--limit SECONDS] [--only nvtx|mpi]
 
-RECORDER is libpaceline-inject.so, PROGRAM is record_handlers (tests/integration/record/handlers.c) and NO_TOOL an
+RECORDER is libpaceline-inject.so, with libpaceline-nvtx.so beside it; PROGRAM is record_handlers (tests/integration/record/handlers.c) and NO_TOOL an
 injection library that does nothing (libnothing_injected.so). For each way to start it prints how many starts
 hung or crashed with either library, and checks that every file reads and has as many pops as pushes. The exit status is
 1 if one did after NVTX had been initialised, or if a file is damaged. Where the handler itself initialises NVTX, a start
@@ -61,6 +61,7 @@ def main():
     options = parser.parse_args()
     base = {key: value for key, value in os.environ.items() if not key.startswith("PACELINE")}
     base |= {"OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    nvtx_tool = str(pathlib.Path(options.recorder).with_name("libpaceline-nvtx.so"))
     failed = False
     print(f"{'program':8} {'NVTX':7} {'period':>8} {'starts':>7} {'failed: recorder':>17} {'no tool':>8} {'bad files':>10}")
     for library in (options.only,) if options.only else ("nvtx", "mpi"):
@@ -68,8 +69,8 @@ def main():
             for period_us in (1000, 100):
                 command = [options.program, str(period_us), library, moment]
                 with tempfile.TemporaryDirectory() as directory:
-                    recorded = base | {"LD_PRELOAD": options.recorder, "NVTX_INJECTION64_PATH": options.recorder,
-                                       "PACELINE_OUTPUT": directory}
+                    recorded = base | {"LD_PRELOAD": f"{options.recorder}:{nvtx_tool}",  # as `paceline record` does
+                                       "NVTX_INJECTION64_PATH": nvtx_tool, "PACELINE_OUTPUT": directory}
                     nothing = base | {"LD_PRELOAD": options.no_tool, "NVTX_INJECTION64_PATH": options.no_tool}
                     failed_starts = [0, 0]
                     for _ in range(options.starts):
