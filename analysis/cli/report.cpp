@@ -97,7 +97,7 @@ std::optional<analysis::Report> read_and_build(const ReportCommandOptions& optio
     if (!read) continue;
     for (const std::string& note : read->notes) print_line(stderr, "paceline report: {}", note);
     runs.push_back(std::move(read->run));
-    if (options.link_gbit > 0) runs.back().config["link_gbit"] = options.link_gbit;
+    if (options.link_gbit > 0) runs.back().config.set("link_gbit", options.link_gbit);
   }
   if (processes != nullptr && processes->number() > 0) return std::nullopt;
   return analysis::build_report(std::move(runs), std::move(rows), options.scaling);

@@ -130,14 +130,12 @@ std::map<Key, std::vector<Mean>> means_of(const std::vector<RunProfile>& set) {
   return means;
 }
 
-std::string text_of(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
 // What the descriptions of the sets' first runs have different.
 std::vector<std::string> differences_of(const RunAnalysis& base, const RunAnalysis& fresh) {
   std::map<std::string, std::pair<std::string, std::string>> values;
   values["ranks"] = {std::to_string(base.ranks), std::to_string(fresh.ranks)};
-  for (const auto& [key, value] : base.config.items()) values[key].first = text_of(value);
-  for (const auto& [key, value] : fresh.config.items()) values[key].second = text_of(value);
+  for (const auto& [key, value] : base.config) values[key].first = value.text;
+  for (const auto& [key, value] : fresh.config) values[key].second = value.text;
   std::vector<std::string> differences;
   for (const auto& [key, both] : values) {
     if (both.first == both.second || key == "seed") continue;

@@ -94,7 +94,7 @@ std::optional<double> mean_of(const std::vector<RunAnalysis>& runs,
 // The difference of two accuracies that the choice of test images alone exceeds in 5 of 100 cases (docs/metrics.md).
 // Nothing where the number of test images is not known.
 std::optional<double> accuracy_by_chance(double base, double fresh, const RunComparison& comparison) {
-  const auto images = [](const RunAnalysis& run) { return run.number("test_images"); };
+  const auto images = [](const RunAnalysis& run) { return run.config.number("test_images"); };
   const auto of_base = mean_of(comparison.base, images), of_fresh = mean_of(comparison.fresh, images);
   if (!of_base || !of_fresh || !(*of_base >= 1) || !(*of_fresh >= 1)) return std::nullopt;
   return 1.96 * std::sqrt(base * (1 - base) / *of_base + fresh * (1 - fresh) / *of_fresh);

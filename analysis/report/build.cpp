@@ -15,14 +15,12 @@ namespace build_parts {
 const std::set<std::string> not_configuration = {"ranks",      "epochs",          "images", "images_per_iteration",
                                                  "iterations", "target_accuracy", "seed"};
 
-std::string text_of(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
 // True where runs on different numbers of ranks share one global batch.
 bool is_global_batch_kept(const std::vector<RunAnalysis>& runs) {
   std::set<double> batches;
   std::set<int> ranks;
   for (const auto& run : runs) {
-    const auto batch = run.number("global_batch");
+    const auto batch = run.config.number("global_batch");
     if (!batch) return false;
     batches.insert(*batch);
     ranks.insert(run.ranks);
@@ -34,7 +32,7 @@ ScalingRun scaling_run(const RunAnalysis& run, bool global_batch_kept) {
   ScalingRun out;
   out.label = run.path;
   out.ranks = run.ranks;
-  out.epochs = run.number("epochs").value_or(0);
+  out.epochs = run.config.number("epochs").value_or(0);
   out.images = run.images.value_or(0);
   out.seconds = 1e-9 * static_cast<double>(run.wall_ns);
   out.accuracy = run.accuracy;
@@ -44,10 +42,10 @@ ScalingRun scaling_run(const RunAnalysis& run, bool global_batch_kept) {
   // The batch that the runs share defines their series; the other one follows from it.
   const char* const shared = global_batch_kept ? "global_batch" : "batch_per_rank";
   const char* const derived = global_batch_kept ? "batch_per_rank" : "global_batch";
-  for (const auto& [key, value] : run.config.items()) {
+  for (const auto& [key, value] : run.config) {
     if (not_configuration.contains(key) || key == derived) continue;
-    out.config[key] = text_of(value);
-    if (key == shared) out.config.emplace("batch", text_of(value));
+    out.config[key] = value.text;
+    if (key == shared) out.config.emplace("batch", value.text);
   }
   return out;
 }

@@ -39,7 +39,7 @@ std::string run_summary(const RunAnalysis& run) {
   const auto from_config = [&](const char* key, const char* before = "", const char* after = "") {
     const auto found = run.config.find(key);
     if (found == run.config.end()) return;
-    parts.push_back(before + (found->is_string() ? found->get<std::string>() : found->dump()) + after);
+    parts.push_back(before + found->second.text + after);
   };
   from_config("program");
   from_config("model");

@@ -17,22 +17,28 @@
 namespace paceline::analysis {
 namespace run_analysis_parts {
 
+ConfigValue config_value(const nlohmann::json& value) {
+  if (value.is_string()) return {value.get<std::string>(), {}, true};
+  return {value.dump(), value.is_number() ? std::optional(value.get<double>()) : std::nullopt};
+}
+
 // `--set KEY=VALUE` gives text. Numbers and words of JSON are taken as that.
-nlohmann::json value_of(const std::string& text) {
+ConfigValue value_of(const std::string& text) {
   const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text);
+  return config_value(parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text));
 }
 
 // The run's description: the mark `run` of the first rank, on top of what the user gave to the recorder.
-nlohmann::json config_of(const std::vector<RankSummary>& ranks) {
-  auto config = nlohmann::json::object();
+RunConfig config_of(const std::vector<RankSummary>& ranks) {
+  RunConfig config;
   for (const RankSummary& rank : ranks) {
     for (const auto& [key, value] : rank.set) config.emplace(key, value_of(value));
   }
   if (ranks.empty()) return config;
   for (const std::string& description : ranks.front().descriptions) {
     const auto parsed = nlohmann::json::parse(description, nullptr, false);
-    if (parsed.is_object()) config.update(parsed);
+    if (!parsed.is_object()) continue;
+    for (const auto& [key, value] : parsed.items()) config[key] = config_value(value);
   }
   return config;
 }
@@ -41,7 +47,7 @@ void add_accuracy(RunAnalysis& run) {
   // The first rank that marked any; the others repeat it.
   const auto source = std::ranges::find_if(run.per_rank, [](const auto& rank) { return !rank.accuracies.empty(); });
   if (source != run.per_rank.end()) run.accuracy_curve = source->accuracies;
-  if (const auto target = run.number("target_accuracy")) run.target_accuracy = *target;
+  if (const auto target = run.config.number("target_accuracy")) run.target_accuracy = *target;
   for (const auto& point : run.accuracy_curve) {
     run.accuracy = point.accuracy;
     run.best_accuracy = std::max(run.best_accuracy.value_or(0), point.accuracy);
@@ -87,17 +93,15 @@ void add_throughput(RunIterations& iterations, std::optional<double> images_per_
 // The description gives the operations of an image or of an iteration of all ranks, and the peak of one rank's device.
 void add_flops(RunAnalysis& run) {
   RunIterations& iterations = run.iterations;
-  std::optional<double> flops = run.number("flops_per_iteration");
-  const auto of_image = run.number("flops_per_image"), images = run.number("images_per_iteration");
+  std::optional<double> flops = run.config.number("flops_per_iteration");
+  const auto of_image = run.config.number("flops_per_image"), images = run.config.number("images_per_iteration");
   if (!flops && of_image && images) flops = *of_image * *images;
   if (!flops || !(*flops > 0) || iterations.steady_median_ns <= 0) return;
   iterations.flops_per_s = *flops / (1e-9 * static_cast<double>(iterations.steady_median_ns));
-  std::optional<double> peak = run.number("peak_flops");
+  std::optional<double> peak = run.config.number("peak_flops");
   if (peak) *peak *= run.ranks;
-  const auto dtype = run.config.find("dtype");
-  if (!peak && dtype != run.config.end() && dtype->is_string()) {
-    peak = peak_flops_of(run.per_rank, dtype->get<std::string>());
-  }
+  const std::string dtype = run.config.text("dtype");
+  if (!peak && !dtype.empty()) peak = peak_flops_of(run.per_rank, dtype);
   if (peak && *peak > 0) iterations.flops_share_of_peak = *iterations.flops_per_s / *peak;
 }
 
@@ -167,7 +171,7 @@ RunLosses losses_over(const std::vector<RankSummary>& ranks) {
 // A run that did not end, and one whose iterations are not all known, did not train on all images that `--set images`
 // announced.
 std::optional<double> images_of(const RunAnalysis& run) {
-  const auto planned = run.number("images"), per_iteration = run.number("images_per_iteration");
+  const auto planned = run.config.number("images"), per_iteration = run.config.number("images_per_iteration");
   if (run.ended && !run.failed && !run.losses.damaged && planned) return planned;
   if (run.refused() || !per_iteration || run.iterations.count == 0) return std::nullopt;
   return *per_iteration * static_cast<double>(run.iterations.count);
@@ -285,7 +289,7 @@ void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls
 }
 
 BreakdownRules rules_of(const RunAnalysis& run) {
-  return {run.ranks, run.config.value("evaluate", nlohmann::json()) == "all ranks", run.global_batch_kept};
+  return {run.ranks, run.config.text("evaluate") == "all ranks", run.global_batch_kept};
 }
 
 void add_breakdown(RunAnalysis& run) {
@@ -332,7 +336,7 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
   add_step_change(run.iterations, run.per_rank);
   if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
   run.images = images_of(run);
-  add_throughput(run.iterations, run.number("images_per_iteration"));
+  add_throughput(run.iterations, run.config.number("images_per_iteration"));
   add_flops(run);
   add_breakdown(run);
   return run;
@@ -340,11 +344,7 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
 
 }  // namespace run_analysis_parts
 
-std::optional<double> RunAnalysis::number(const char* key) const {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
+void RunConfig::set(const std::string& key, double value) { (*this)[key] = run_analysis_parts::config_value(value); }
 
 std::optional<double> RunAnalysis::images_per_s() const {
   if (!images || wall_ns <= 0) return std::nullopt;

@@ -41,7 +41,7 @@ std::optional<Compression> compression_of(const RunAnalysis& run, const Exchange
     found.exchange_s += row->calls * least_s(run, name);
   }
   if (found.sent_bytes <= 0 || found.exchange_s <= 0) return std::nullopt;
-  found.link_gbit = run.number("link_gbit");
+  found.link_gbit = run.config.number("link_gbit");
   found.plain_exchange_s = found.link_gbit ? 8e-9 * found.plain_bytes / *found.link_gbit
                                            : found.exchange_s * found.plain_bytes / found.sent_bytes;
   return found;

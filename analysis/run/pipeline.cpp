@@ -131,9 +131,9 @@ double pipeline_length(const std::vector<PipelineStage>& stages, std::size_t mic
 }
 
 std::optional<PipelineFigures> pipeline_figures(const RunAnalysis& run) {
-  const auto stages = static_cast<std::size_t>(run.number("pipeline_stages").value_or(0));
+  const auto stages = static_cast<std::size_t>(run.config.number("pipeline_stages").value_or(0));
   PipelineFigures figures;
-  figures.microbatches = static_cast<std::size_t>(run.number("microbatches").value_or(0));
+  figures.microbatches = static_cast<std::size_t>(run.config.number("microbatches").value_or(0));
   const bool whole = run.per_rank.size() == static_cast<std::size_t>(run.ranks);
   if (stages < 2 || figures.microbatches == 0 || !whole || run.per_rank.size() % stages != 0) return std::nullopt;
   if (run.refused() || !run_pipeline::read_stages(run, stages, figures)) return std::nullopt;
@@ -151,7 +151,7 @@ std::optional<PipelineFigures> pipeline_figures(const RunAnalysis& run) {
   figures.bubble = 1 - busy / (k * figures.length_s);
   figures.ideal_bubble = (k - 1) / (m + k - 1);
   figures.imbalance = figures.stages[figures.longest].busy_s * k / busy;
-  const std::string schedule = run.config.value("pipeline_schedule", "gpipe");
+  const std::string schedule = run.config.text("pipeline_schedule", "gpipe");
   figures.predicted_length_s = pipeline_length(figures.stages, figures.microbatches, schedule);
   figures.predicted_bubble = 1 - busy / (k * figures.predicted_length_s);
   for (const std::size_t other : {figures.microbatches / 2, figures.microbatches * 2, figures.microbatches * 4}) {

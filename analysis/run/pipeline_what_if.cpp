@@ -47,8 +47,8 @@ class Recorded {
           fmt::format("{}: the run is not a pipeline, so it has no stages or microbatches to change", run.path));
     }
     figures_ = std::move(*found);
-    schedule_ = run.config.value("pipeline_schedule", "gpipe");
-    batch_ = run.number("batch_per_rank").value_or(0);
+    schedule_ = run.config.text("pipeline_schedule", "gpipe");
+    batch_ = run.config.number("batch_per_rank").value_or(0);
     for (const NetworkPart& part : run.per_rank.front().stage.parts) parts_.push_back({part.first_layer});
     read_split();
   }
@@ -91,7 +91,7 @@ class Recorded {
   // Which part each stage begins with, and each part's share of its stage's time.
   void read_split() {
     const std::size_t stages = figures_.stages.size();
-    const std::vector<std::string> names = at_commas(run_.config.value("pipeline_split", ""));
+    const std::vector<std::string> names = at_commas(run_.config.text("pipeline_split"));
     if (parts_.empty() || names.size() + 1 != stages) return;
     Split split{0};
     for (const std::string& name : names) {
@@ -274,7 +274,7 @@ std::vector<Prediction> listed(const Recorded& recorded, const RunAnalysis& run)
     if (std::abs(prediction.ratio - 1) >= least_change) predictions.push_back(std::move(prediction));
   };
   const std::size_t microbatches = recorded.figures().microbatches, stages = recorded.figures().stages.size();
-  const double batch = run.number("batch_per_rank").value_or(0);
+  const double batch = run.config.number("batch_per_rank").value_or(0);
   for (const std::size_t other : {microbatches / 2, 2 * microbatches, 4 * microbatches}) {
     if (other == 0 || (batch > 0 && std::fmod(batch, static_cast<double>(other)) != 0)) continue;
     add({.microbatches = other}, fmt::format("--microbatches {}", other));

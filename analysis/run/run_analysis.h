@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +25,7 @@
 #include "analysis/run/efficiencies.h"
 #include "analysis/run/machine.h"
 #include "analysis/run/rank_summary.h"
+#include "analysis/run/run_config.h"
 #include "analysis/statistics/step_changes.h"
 
 namespace paceline::analysis {
@@ -101,16 +101,15 @@ struct RunAnalysis {
   std::string path, name, format;
   // Another tool's trace, to which advice about `paceline record` does not apply.
   bool foreign() const { return !format.empty() && format != "pace"; }
-  int ranks = 0;                                        // of the job; per_rank has fewer where files are missing
-  std::vector<std::string> hosts;                       // different ones
-  std::int64_t span_ns = 0;                             // from the run's zero to the last event of any rank
-  std::int64_t wall_ns = 0;                             // the longest of the ranks
-  nlohmann::json config = nlohmann::json::object();     // the run's description
-  std::optional<double> number(const char* key) const;  // a number of config
-  std::optional<double> images;                         // over the whole job
-  std::optional<double> images_per_s() const;           // over the whole job
-  std::optional<double> accuracy, best_accuracy;        // the last one, the highest one
-  std::optional<double> seconds_to_accuracy;            // since the run's zero
+  int ranks = 0;                                  // of the job; per_rank has fewer where files are missing
+  std::vector<std::string> hosts;                 // different ones
+  std::int64_t span_ns = 0;                       // from the run's zero to the last event of any rank
+  std::int64_t wall_ns = 0;                       // the longest of the ranks
+  RunConfig config;                               // the run's description
+  std::optional<double> images;                   // over the whole job
+  std::optional<double> images_per_s() const;     // over the whole job
+  std::optional<double> accuracy, best_accuracy;  // the last one, the highest one
+  std::optional<double> seconds_to_accuracy;      // since the run's zero
   double target_accuracy = 0.9;
   std::vector<AccuracyPoint> accuracy_curve;
   RunIterations iterations;

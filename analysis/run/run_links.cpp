@@ -16,7 +16,7 @@ std::vector<LinkEnd> link_ends(const RunAnalysis& run) {
 
 std::optional<LinkRate> rated_link_of(const RunAnalysis& run, const CollectiveRow& row) {
   const std::vector<LinkEnd> ends = link_ends(run);
-  const auto given = run.number("link_gbit");
+  const auto given = run.config.number("link_gbit");
   if (row.members != ends.size() && !given && on_several_hosts(ends)) return std::nullopt;
   return rated_link(ends, row.operation.starts_with("nccl"), given);
 }

@@ -78,10 +78,7 @@ RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {
 
 TrainingSetup training_setup(const RunAnalysis& run) {
   TrainingSetup setup;
-  const auto text = [&](const char* key) {
-    const auto found = run.config.find(key);
-    return found != run.config.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
+  const auto text = [&](const char* key) { return run.config.text(key); };
   const std::string type = text("allreduce_dtype");
   if (type == "f16" || type == "bf16") setup.bytes_per_value = 2;
   if (const auto algorithm = algorithm_named(text("communicator"))) setup.algorithm = *algorithm;
@@ -89,7 +86,7 @@ TrainingSetup training_setup(const RunAnalysis& run) {
   const std::string updater = text("updater");
   if (std::ranges::find(others, updater) != std::end(others)) setup.other_updater = updater;
   setup.cpus = whole_run_parts::rank_cpus(run);
-  if (const auto mib = run.number("bucket_mb")) setup.bucket_bytes = *mib * 1048576;
+  if (const auto mib = run.config.number("bucket_mb")) setup.bucket_bytes = *mib * 1048576;
   return setup;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/watch/render_frame.h"
+#include "analysis/run/finding_json.h"
 
 #include <fmt/format.h>
 

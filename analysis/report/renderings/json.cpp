@@ -6,14 +6,27 @@
 
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
+#include "analysis/run/finding_json.h"
 #include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace json_rendering {
 
+Json config_json(const RunConfig& config) {
+  Json out = Json::object();
+  for (const auto& [key, value] : config) out[key] = value.is_text ? Json(value.text) : Json::parse(value.text);
+  return out;
+}
+
 Json run_json(const RunAnalysis& run) {
-  Json out = {{"path", run.path},       {"format", run.format},   {"ranks", run.ranks},   {"hosts", run.hosts},
-              {"span_ns", run.span_ns}, {"wall_ns", run.wall_ns}, {"config", run.config}, {"per_rank", Json::array()}};
+  Json out = {{"path", run.path},
+              {"format", run.format},
+              {"ranks", run.ranks},
+              {"hosts", run.hosts},
+              {"span_ns", run.span_ns},
+              {"wall_ns", run.wall_ns},
+              {"config", config_json(run.config)},
+              {"per_rank", Json::array()}};
   for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
     const RankSummary& rank = run.per_rank[r];
     Json& entry =

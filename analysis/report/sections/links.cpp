@@ -14,7 +14,7 @@ std::optional<LinkRate> rated(const RunAnalysis& run, const LinkUse& use) {
   const std::vector<LinkEnd> all = link_ends(run);
   std::vector<LinkEnd> members;
   for (const std::uint32_t rank : use.ranks) members.push_back(all[rank]);
-  return rated_link(members, use.on_devices, run.number("link_gbit"));
+  return rated_link(members, use.on_devices, run.config.number("link_gbit"));
 }
 
 std::string hosts_text(const LinkUse& use) {

@@ -130,7 +130,7 @@ TEST(Compression, IsComparedWithWhatTheWholeGradientWouldTake) {
 
 TEST(Compression, TakesTheRateOfTheLinkWhereItIsGiven) {
   RunAnalysis run = analyse_run(compressed_trace(20, 40'000), "run");
-  run.config["link_gbit"] = 0.01;
+  run.config.set("link_gbit", 0.01);
   const auto all = exchanges_of(run);
   ASSERT_TRUE(all && all->compression);
   EXPECT_NEAR(all->compression->plain_exchange_s, 8 * 40'000 / 1e7, 1e-9);

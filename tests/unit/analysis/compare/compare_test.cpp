@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "analysis/compare/render.h"

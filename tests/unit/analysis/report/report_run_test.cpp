@@ -109,8 +109,8 @@ TEST(RunAnalysis, TakesItsDescriptionFromTheUserWhereTheProgramGivesNone) {
   trace.ranks[0].set = {{"images_per_iteration", "32"}, {"model", "unet"}};
   const RunAnalysis run = analyse_run(trace, "r");
   EXPECT_EQ(run.images, 256);
-  EXPECT_EQ(run.config["model"], "unet");
-  EXPECT_EQ(run.config["images_per_iteration"], 32);
+  EXPECT_EQ(run.config.text("model"), "unet");
+  EXPECT_EQ(run.config.number("images_per_iteration"), 32);
 }
 
 TEST(RunAnalysis, IsTheSameFromSummariesThatSeveralProcessesMade) {
