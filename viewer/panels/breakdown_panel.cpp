@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/panels/breakdown_panel.h"
 
-#include <QFontMetrics>
 #include <QHeaderView>
 #include <QPainter>
 #include <QStyledItemDelegate>
@@ -10,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "viewer/panels/columns.h"
 #include "viewer/panels/legend.h"
 #include "viewer/text/time_text.h"
 
@@ -54,12 +54,15 @@ class ShareDelegate : public QStyledItemDelegate {
     const bool two = lines.size() > 1;
     painter->setFont(option.font);
     painter->setPen(QColor(lines.front() == none ? theme.faint_text : theme.text));
+    const auto shown = [&](const QString& line) {
+      return option.fontMetrics.elidedText(line, Qt::ElideRight, box.width());
+    };
     painter->drawText(QRect(box.left(), box.top(), box.width(), two ? middle - box.top() : box.height()),
-                      side | Qt::AlignVCenter, lines.front());
+                      side | Qt::AlignVCenter, shown(lines.front()));
     if (!two) return;
     painter->setPen(QColor(theme.faint_text));
     painter->drawText(QRect(box.left(), middle, box.width(), box.bottom() - middle), side | Qt::AlignVCenter,
-                      lines.back());
+                      shown(lines.back()));
   }
 
   static constexpr int margin = 8;
@@ -227,27 +230,29 @@ void BreakdownPanel::fill() {
 }
 
 void BreakdownPanel::show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range) {
-  const bool first = !std::exchange(fitted_, true);
   model_.show(std::move(totals), !range);
   title_->setText(range ? QString("Phases in the selected %1").arg(duration_text(std::int64_t(range->length())))
                         : QString("Phases of each rank, whole run"));
-  if (first || !range) fit_columns();
+  widen_columns(*view_, view_->width());
+  keep_bar_visible();
 }
 
-// The rows that are measured are spread over all ranks; texts of other rows are hardly longer.
-void BreakdownPanel::fit_columns() {
-  const QFontMetrics metrics(view_->font());
-  const int step = std::max(1, model_.rowCount() / 64);
+// The bar takes the room that the figures leave, and a least width where they leave none: then the table scrolls.
+void BreakdownPanel::keep_bar_visible() {
+  constexpr int least = 160;
+  QHeaderView& header = *view_->horizontalHeader();
+  int figures = 0;
   for (int column = 0; column < model_.columnCount(); ++column) {
-    if (column == BreakdownModel::bar_column) continue;
-    int width = metrics.horizontalAdvance(model_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
-    for (int row = model_.rowCount() - 1; row >= 0; row -= step) {
-      for (const QString& line : model_.data(model_.index(row, column), Qt::DisplayRole).toString().split('\n')) {
-        width = std::max(width, metrics.horizontalAdvance(line));
-      }
-    }
-    view_->setColumnWidth(column, width + 20);
+    if (column != BreakdownModel::bar_column) figures += view_->columnWidth(column);
   }
+  const bool stretch = figures + least <= view_->viewport()->width();
+  header.setSectionResizeMode(BreakdownModel::bar_column, stretch ? QHeaderView::Stretch : QHeaderView::Interactive);
+  if (!stretch) view_->setColumnWidth(BreakdownModel::bar_column, least);
+}
+
+void BreakdownPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  keep_bar_visible();
 }
 
 }  // namespace paceline::viewer

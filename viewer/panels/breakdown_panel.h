@@ -59,10 +59,13 @@ class BreakdownPanel : public QWidget {
   const QAbstractItemModel& table() const { return model_; }
   QString title() const { return title_->text(); }
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   void fill();
   void show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range);
-  void fit_columns();
+  void keep_bar_visible();
 
   Document& document_;
   ViewState& state_;
@@ -70,7 +73,6 @@ class BreakdownPanel : public QWidget {
   BreakdownModel model_;
   QLabel* title_;
   QTableView* view_;
-  bool fitted_ = false;
 };
 
 }  // namespace paceline::viewer

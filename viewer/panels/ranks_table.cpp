@@ -6,8 +6,18 @@
 namespace paceline::viewer {
 namespace ranks_table {
 
+const TableCell unknown{"–"};
+
+TableCell hidden_cell(const analysis::RankSummary& rank) {
+  if (!rank.overlap || rank.overlap->communication_ns == 0) return unknown;
+  const double share = double(rank.overlap->hidden_ns) / double(rank.overlap->communication_ns);
+  return {QString("%1 (%2)").arg(duration_text(rank.overlap->hidden_ns), share_text(share)),
+          double(rank.overlap->hidden_ns)};
+}
+
 TableContent make(const TableQuestion& question, const Ticket&) {
   const analysis::RunAnalysis& figures = question.insight->figures;
+  const bool timed = analysis::any_timed(figures.collectives);  // else nobody knows who waited
   TableContent content;
   for (std::size_t i = 0; i < figures.per_rank.size(); ++i) {
     const analysis::RankSummary& rank = figures.per_rank[i];
@@ -23,9 +33,10 @@ TableContent make(const TableQuestion& question, const Ticket&) {
                  count_cell(iterations.count),
                  duration_cell(iterations.median_ns),
                  duration_cell(iterations.p95_ns),
-                 duration_cell(waits.waited_ns),
-                 duration_cell(waits.caused_ns),
-                 count_cell(waits.last_count),
+                 timed ? duration_cell(waits.waited_ns) : unknown,
+                 timed ? duration_cell(waits.caused_ns) : unknown,
+                 timed ? count_cell(waits.last_count) : unknown,
+                 hidden_cell(rank),
                  count_cell(lost)};
     content.rows.push_back(std::move(row));
   }
@@ -46,6 +57,7 @@ TableKind ranks_table_kind() {
                       {"Waited", "time that it waited in collectives for the last rank"},
                       {"Made others wait", "time that all others waited in collectives for this rank, added up"},
                       {"Last in", "collectives in which it arrived last"},
+                      {"Hidden", "communication that its own computation hid, and its share of all its communication"},
                       {"Events lost", "events that were not recorded"}},
           .sorted_by = 7,
           .of_range = false,

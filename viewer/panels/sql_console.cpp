@@ -10,6 +10,7 @@
 
 #include "analysis/query/query.h"
 #include "analysis/trace/slice_id.h"
+#include "viewer/panels/columns.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -246,6 +247,7 @@ void SqlConsole::show(QueryResult result) {
   view_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   view_->setSortingEnabled(true);
   view_->resizeColumnsToContents();
+  widen_columns(*view_, view_->width());
 }
 
 bool SqlConsole::eventFilter(QObject* watched, QEvent* event) {

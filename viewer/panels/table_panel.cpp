@@ -4,13 +4,13 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QFontMetrics>
 #include <QHeaderView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
+#include "viewer/panels/columns.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -159,23 +159,9 @@ void TablePanel::refresh() {
 
 void TablePanel::show(TableContent content) {
   note_->setText(content.note);
-  const bool first = model_.rowCount() == 0;
+  constexpr int widest = 360;
   model_.show(std::move(content.rows));
-  if (first) fit_columns();
-}
-
-// Measures rows from all over the table; texts of other rows are hardly longer.
-void TablePanel::fit_columns() {
-  constexpr int widest = 360, rows_measured = 64;
-  const QFontMetrics metrics(view_->font());
-  const int step = std::max(1, model_.rowCount() / rows_measured);
-  for (int column = 0; column < model_.columnCount(); ++column) {
-    int width = metrics.horizontalAdvance(model_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()) + 20;
-    for (int row = 0; row < model_.rowCount(); row += step) {
-      width = std::max(width, metrics.horizontalAdvance(model_.index(row, column).data().toString()));
-    }
-    view_->setColumnWidth(column, std::min(width, widest) + 20);
-  }
+  widen_columns(*view_, widest);
 }
 
 void TablePanel::go_to(const QModelIndex& index) {

@@ -116,7 +116,6 @@ class TablePanel : public LazyPanel {
 
  private:
   void go_to(const QModelIndex& index);
-  void fit_columns();
   void copy();
 
   TableKind kind_;

@@ -86,13 +86,17 @@ std::vector<ShownFinding> shown(std::span<const Finding> findings) {
                              .text = beginning(finding.text),
                              .details = QString::fromStdString(finding.text),
                              .rank = std::nullopt,
-                             .range = std::nullopt};
+                             .range = std::nullopt,
+                             .iteration = std::nullopt};
     if (finding.places.empty() && finding.severity != Severity::info) entries.push_back(entry);
     for (const analysis::FindingPlace& place : finding.places | std::views::take(most_places)) {
       ShownFinding& there = entries.emplace_back(entry);
       if (!place.name.empty()) there.text = QString::fromStdString(place.name);
       there.rank = place.rank;
       if (place.time) there.range = around(*place.time);
+      if (place.time && place.iteration) {
+        there.iteration = TimeRange{double(place.time->start_ns), double(place.time->end_ns)};
+      }
     }
   }
   std::ranges::stable_sort(entries, std::greater(),

@@ -51,9 +51,10 @@ class WaitTimeline {
 // A finding of the report, and where it can be seen.
 struct ShownFinding {
   analysis::Severity severity = analysis::Severity::info;
-  QString text, details;            // a short one for the bar, and whole sentences
-  std::optional<std::size_t> rank;  // an index into Run::ranks
-  std::optional<TimeRange> range;
+  QString text, details;               // a short one for the bar, and whole sentences
+  std::optional<std::size_t> rank;     // an index into Run::ranks
+  std::optional<TimeRange> range;      // what the view shows
+  std::optional<TimeRange> iteration;  // that becomes the selected range
 };
 
 struct Insight {

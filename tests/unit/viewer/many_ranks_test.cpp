@@ -116,6 +116,10 @@ TEST_F(ManyRanks, TheFindingsLeadToTheSlowIterationAndNameNoRankThatTheReportDoe
   EXPECT_LE(state().axis().visible().begin_ns, double(slow.start_ns));
   EXPECT_GE(state().axis().visible().end_ns, double(slow.start_ns + slow.duration_ns));
   EXPECT_LT(state().axis().visible().length(), 1.6 * double(slow.duration_ns));
+  ASSERT_TRUE(state().selected_range());
+  EXPECT_LE(state().selected_range()->begin_ns, double(slow.start_ns));
+  EXPECT_GE(state().selected_range()->end_ns, double(slow.start_ns + slow.duration_ns));
+  EXPECT_LT(state().selected_range()->length(), state().axis().visible().length());
 }
 
 TEST_F(ManyRanks, ShowWaitingApartFromTheTransfer) {
