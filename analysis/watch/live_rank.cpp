@@ -184,17 +184,30 @@ const KindRule& LiveRank::mpi_rule(std::uint32_t function) {
   return found->second;
 }
 
+Phase LiveRank::phase_of(const Open* open) {
+  return open != nullptr && open->phase.phase ? *open->phase.phase : Phase::other;
+}
+
+const LiveRank::Open* LiveRank::nested(const Thread& thread) {
+  for (auto open = thread.open.rbegin(); open != thread.open.rend(); ++open) {
+    if (open->type != Open::Type::start || open->iteration) return &*open;
+  }
+  return nullptr;
+}
+
 // Gives the main thread's time up to `ticks` to the phase of its innermost slice, as PhaseWalk does.
 void LiveRank::give_time(std::uint64_t ticks) {
   if (ticks <= given_) return;
   if (current_) {
-    const std::vector<Open>& open = threads_[*main_].open;
-    const std::optional<Phase> phase = open.empty() ? std::nullopt : open.back().phase.phase;
+    Thread& thread = threads_[*main_];
+    const Open* const innermost = nested(thread);
+    const Phase phase = phase_of(innermost);
     const std::uint64_t from = std::max(given_, current_->start);
     if (ticks > from) {
-      current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+      if (!thread.open.empty() && &thread.open.back() != innermost) thread.open.back().own += ticks - from;
+      current_->phase[static_cast<std::size_t>(phase)] += ticks - from;
       auto& working = current_->working;
-      if (works(phase.value_or(Phase::other))) {
+      if (works(phase)) {
         if (working.empty() || working.back().second != from) working.emplace_back(from, from);
         working.back().second = ticks;
       }
@@ -214,8 +227,8 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
   } else if (!thread.polls_from) {
     thread.polls_from = ticks;
   }
-  const NestedPhase* outer = thread.open.empty() ? nullptr : &thread.open.back().phase;
-  open.phase = nested_phase(outer, open.phase.phase);
+  const Open* const outer = nested(thread);
+  open.phase = nested_phase(outer == nullptr ? nullptr : &outer->phase, open.phase.phase);
   const bool first = main && open.iteration && !current_;
   if (first) {
     current_.emplace();
@@ -231,6 +244,8 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
 void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at) {
   if (main) give_time(ticks);
   if (thread.open[at].type == Open::Type::push && thread.open[at].call) finish(*thread.open[at].call, ticks, main);
+  for (std::size_t inner = at + 1; inner < thread.open.size(); ++inner) thread.open[inner].crosses = true;
+  if (thread.open[at].type == Open::Type::start && !thread.open[at].iteration && main) give_own_time(thread, at);
   if (thread.open[at].iteration && current_) {
     current_->end = std::max(ticks, current_->start);
     recent_.push_back(*current_);
@@ -240,6 +255,16 @@ void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t a
     current_.reset();
   }
   thread.open.erase(thread.open.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+// A range by start and end that turned out to nest: its own time had gone to the phase around it.
+void LiveRank::give_own_time(const Thread& thread, std::size_t at) {
+  const Open& range = thread.open[at];
+  if (!current_ || range.crosses || at + 1 != thread.open.size() || !range.phase.phase) return;
+  const Phase before = phase_of(nested(thread));
+  const std::uint64_t own = std::min(range.own, current_->phase[static_cast<std::size_t>(before)]);
+  current_->phase[static_cast<std::size_t>(before)] -= own;
+  current_->phase[static_cast<std::size_t>(*range.phase.phase)] += own;
 }
 
 std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
@@ -266,6 +291,8 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
             .since = 0,
             .phase = {},
             .iteration = false,
+            .own = 0,
+            .crosses = false,
             .call = {},
             .message = {}};
   thread.polling_since.reset();
@@ -380,6 +407,8 @@ void LiveRank::follow(const NewEvents& part) {
                 .since = 0,
                 .phase = {known.phase, std::nullopt},
                 .iteration = known.iteration,
+                .own = 0,
+                .crosses = false,
                 .call = {},
                 .message = {}};
   };
@@ -453,6 +482,8 @@ void LiveRank::follow(const NewEvents& part) {
                    .since = 0,
                    .phase = {by_tool ? std::nullopt : mpi_rule(function).phase, std::nullopt},
                    .iteration = false,
+                   .own = 0,
+                   .crosses = false,
                    .call = {},
                    .message = type == EventType::mpi_begin_peer ? message_of(head) : std::nullopt},
               std::nullopt);

@@ -102,6 +102,10 @@ class LiveRank {
     std::uint64_t since = 0;
     NestedPhase phase;
     bool iteration = false;
+    // Of a range by start and end: the time in which nothing was open inside it. Only its end tells whether it nests,
+    // and what does not nest has no phase of the main thread (PaceNvtx::place_ranges).
+    std::uint64_t own = 0;
+    bool crosses = false;
     std::optional<LiveCall> call;  // a collective that blocks
     std::optional<OpenMessage> message;
   };
@@ -118,6 +122,9 @@ class LiveRank {
 
   void define(const NewEvents& events, std::uint64_t start_ticks);
   void follow(const NewEvents& events);
+  // The innermost open range or call of the thread that is known to nest, or null.
+  static const Open* nested(const Thread& thread);
+  static Phase phase_of(const Open* open);
   void begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number);
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
@@ -126,6 +133,7 @@ class LiveRank {
   void finish(LiveCall call, std::uint64_t end, bool main);
   static void note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks);
   void give_time(std::uint64_t ticks);
+  void give_own_time(const Thread& thread, std::size_t at);
   bool is_main(const NewEvents& events);
   const KindRule& rule(std::uint64_t scope);
   const KindRule& mpi_rule(std::uint32_t function);

@@ -135,6 +135,24 @@ std::size_t live_slots_at(const std::string& bytes) {
   return 0;
 }
 
+// The shares of the iterations that the frame shows.
+void expect_phases_of(const RunAnalysis& run, const WatchFrame& frame) {
+  std::array<double, phase_count> phases{};
+  double sum = 0;
+  for (const RankSummary& rank : run.per_rank) {
+    // The frame shows the last iterations.
+    for (std::size_t i = rank.iterations.size() - LiveJob::shown_iterations; i < rank.iterations.size(); ++i) {
+      for (std::size_t p = 0; p < phase_count; ++p) {
+        phases[p] += static_cast<double>(rank.iterations[i].phase_ns[p]);
+        sum += static_cast<double>(rank.iterations[i].phase_ns[p]);
+      }
+    }
+  }
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    EXPECT_THAT(frame.phase_shares[p], DoubleNear(phases[p] / sum, 1e-9)) << phase_name(static_cast<Phase>(p));
+  }
+}
+
 TEST_F(Watch, ASecondPollReadsOnlyTheNewBlocks) {
   std::vector<Slot> slots;
   for (std::uint64_t i = 0; i < 10 * format::slots_per_chunk; ++i) {
@@ -229,23 +247,41 @@ TEST_F(Watch, FiguresOfAnEndedJobAreThoseOfTheReport) {
   EXPECT_EQ(frame.lateness->late.front().rank, run.lateness.late.front().rank);
   EXPECT_THAT(frame.lateness->late.front().behind_ns, DoubleNear(run.lateness.late.front().behind_ns, 1));
   EXPECT_EQ(frame.lateness->late.front().p, run.lateness.late.front().p);
-  std::array<double, phase_count> phases{};
-  double sum = 0;
-  for (const RankSummary& rank : run.per_rank) {
-    // The frame shows the last iterations.
-    for (std::size_t i = rank.iterations.size() - LiveJob::shown_iterations; i < rank.iterations.size(); ++i) {
-      for (std::size_t p = 0; p < phase_count; ++p) {
-        phases[p] += static_cast<double>(rank.iterations[i].phase_ns[p]);
-        sum += static_cast<double>(rank.iterations[i].phase_ns[p]);
-      }
-    }
-  }
-  for (std::size_t p = 0; p < phase_count; ++p) {
-    EXPECT_THAT(frame.phase_shares[p], DoubleNear(phases[p] / sum, 1e-9)) << phase_name(static_cast<Phase>(p));
-  }
+  expect_phases_of(run, frame);
   EXPECT_THAT(frame.phase_shares[static_cast<std::size_t>(Phase::communication)], DoubleNear(0.27, 0.05));
   EXPECT_EQ(frame.ranks[2].nvtx_events, 240U);
   EXPECT_EQ(frame.ranks[2].mpi_events, 120U);
+}
+
+// A training script's asynchronous collectives are ranges by start and end. Only those that nest in the main thread's
+// other ranges are a part of its phases.
+TEST_F(Watch, RangesThatCrossOthersHaveNoPhase) {
+  constexpr int steps = 120;
+  constexpr std::uint64_t ms = 1'000'000;
+  format::TraceWriter writer(facts(0, 1));
+  writer.thread(0, 100, "main thread");
+  std::uint64_t at = ms;
+  for (int step = 0; step < steps; ++step, at += 100 * ms) {
+    const auto number = static_cast<std::uint64_t>(step);
+    writer.add(0, at, EventType::push_payload, writer.scope("step"),
+               {{static_cast<std::uint64_t>(format::PayloadType::signed_integer), number}});
+    writer.add(0, at + 1, EventType::push, writer.scope("backward"));
+    writer.add(0, at + 10 * ms, EventType::start, writer.scope("allreduce"), {{2 * number + 1, 0}});
+    writer.add(0, at + 20 * ms, EventType::push, writer.scope("forward"));
+    writer.add(0, at + 30 * ms, EventType::pop, 0);
+    writer.add(0, at + 60 * ms, EventType::pop, 0);  // backward; the allreduce crosses it
+    writer.add(0, at + 70 * ms, EventType::end, 2 * number + 1);
+    writer.add(0, at + 80 * ms, EventType::start, writer.scope("allreduce"), {{2 * number + 2, 0}});
+    writer.add(0, at + 90 * ms, EventType::end, 2 * number + 2);  // this one nests
+    writer.add(0, at + 99 * ms, EventType::pop, 0);
+  }
+  writer.write(path(0), format::Ending::closed);
+  LiveJob job(directory_);
+  job.poll();
+  const WatchFrame frame = job.frame();
+  expect_phases_of(analyse_run(load_run(directory_), directory_.string()), frame);
+  EXPECT_THAT(frame.phase_shares[static_cast<std::size_t>(Phase::communication)], DoubleNear(10.0 / 99, 1e-6));
+  EXPECT_THAT(frame.phase_shares[static_cast<std::size_t>(Phase::backward)], DoubleNear(50.0 / 99, 1e-6));
 }
 
 // Steps of 60 ms with 5 nonblocking allreduces of the main thread, which it awaits together, while a second thread
