@@ -122,12 +122,16 @@ void BreakdownModel::show(std::vector<Totals> totals, bool whole) {
   Q_EMIT headerDataChanged(Qt::Horizontal, total_column, total_column);
 }
 
+std::int64_t BreakdownModel::time_ns(std::size_t rank, int column) const {
+  if (column == total_column) return sums_[rank];
+  return totals_[rank][static_cast<std::size_t>(phases_[static_cast<std::size_t>(column - first_phase_column)])];
+}
+
 QString BreakdownModel::cell_text(std::size_t rank, int column) const {
   if (column == rank_column) return QString("Rank %1").arg(run_.trace.ranks[rank].rank);
   if (column == total_column) return duration_text(sums_[rank]);
   if (column == bar_column) return {};
-  const auto phase = phases_[static_cast<std::size_t>(column - first_phase_column)];
-  const std::int64_t ns = totals_[rank][static_cast<std::size_t>(phase)];
+  const std::int64_t ns = time_ns(rank, column);
   if (ns == 0) return breakdown::none;
   return QString("%1\n%2").arg(duration_text(ns), share_text(double(ns) / double(sums_[rank])));
 }
@@ -137,6 +141,10 @@ QVariant BreakdownModel::data(const QModelIndex& index, int role) const {
   const bool left = index.column() == rank_column || index.column() == bar_column;
   if (role == Qt::TextAlignmentRole) return int((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role == Qt::DisplayRole) return cell_text(rank, index.column());
+  if (index.column() >= total_column && index.column() != bar_column) {
+    if (role == unit_role) return "ns";
+    if (role == value_role) return static_cast<qlonglong>(time_ns(rank, index.column()));
+  }
   if (index.column() != bar_column) return {};
   if (role == longest_role) return static_cast<qlonglong>(longest_ns_);
   if (role == values_role) {

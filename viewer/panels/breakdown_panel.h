@@ -40,6 +40,7 @@ class BreakdownModel : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::int64_t time_ns(std::size_t rank, int column) const;  // of the total or a phase
   QString cell_text(std::size_t rank, int column) const;
 
   const Run& run_;

@@ -15,10 +15,10 @@
 
 namespace paceline::viewer {
 
-TableCell duration_cell(std::int64_t ns) { return {duration_text(ns), double(ns)}; }
+TableCell duration_cell(std::int64_t ns) { return {duration_text(ns), double(ns), "ns"}; }
 TableCell count_cell(std::uint64_t count) { return {count_text(count), double(count)}; }
 TableCell time_cell(const Run& run, std::int64_t ns) {
-  return {time_text(double(ns), 1e3, run.end_ns - run.begin_ns), double(ns)};
+  return {time_text(double(ns), 1e3, run.end_ns - run.begin_ns), double(ns), "ns"};
 }
 
 QString part_text(const Part& part) {
@@ -81,8 +81,10 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole) {
     return int((columns_[column].number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
-  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
-  return rows_[order_[static_cast<std::size_t>(index.row())]].cells[column].text;
+  const TableCell& cell = rows_[order_[static_cast<std::size_t>(index.row())]].cells[column];
+  if (role == value_role) return cell.number ? QVariant(*cell.number) : QVariant();
+  if (role == unit_role) return cell.unit;
+  return role == Qt::DisplayRole || role == Qt::ToolTipRole ? QVariant(cell.text) : QVariant();
 }
 
 QVariant TableModel::headerData(int section, Qt::Orientation orientation, int role) const {

@@ -20,6 +20,7 @@ namespace paceline::viewer {
 struct TableCell {
   QString text;
   std::optional<double> number = {};  // what a column of numbers is sorted by; cells without one come last
+  const char* unit = "";              // of the number
 };
 // A cell with the text of a duration, a count or a time.
 TableCell duration_cell(std::int64_t ns);

@@ -15,6 +15,7 @@
 
 #include "analysis/exporters/exporter.h"
 #include "profiler/format/error.h"
+#include "viewer/panels/columns.h"
 
 namespace paceline::viewer {
 namespace exports {
@@ -22,6 +23,22 @@ namespace exports {
 QString csv_field(const QString& text) {
   if (!text.contains(',') && !text.contains('"') && !text.contains('\n')) return text;
   return '"' + QString(text).replace("\"", "\"\"") + '"';
+}
+
+// With the unit of the numbers below: "Wall time (ns)".
+QString title_of(const QAbstractItemModel& model, int column) {
+  const QString title = model.headerData(column, Qt::Horizontal).toString();
+  QString unit;
+  for (int row = 0; row < model.rowCount() && unit.isEmpty(); ++row) {
+    unit = model.index(row, column).data(unit_role).toString();
+  }
+  return unit.isEmpty() ? title : QString("%1 (%2)").arg(title, unit);
+}
+
+// A number as a program reads it, where the cell has one.
+QString value_of(const QModelIndex& cell) {
+  const QVariant value = cell.data(value_role);
+  return value.isValid() ? QString::number(value.toDouble(), 'g', 17) : cell.data().toString();
 }
 
 [[noreturn]] void cannot_write(const QString& file, const QString& why) {
@@ -75,8 +92,8 @@ QString table_csv(const QAbstractItemModel& model) {
   for (int row = -1; row < model.rowCount(); ++row) {
     QStringList fields;
     for (int column = 0; column < model.columnCount(); ++column) {
-      const QVariant value = row < 0 ? model.headerData(column, Qt::Horizontal) : model.index(row, column).data();
-      fields << exports::csv_field(value.toString());
+      fields << exports::csv_field(row < 0 ? exports::title_of(model, column)
+                                           : exports::value_of(model.index(row, column)));
     }
     text += fields.join(',') + "\r\n";
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <numeric>
@@ -17,6 +18,7 @@
 #include "analysis/importers/pace/gaps.h"
 #include "analysis/importers/pace/processes.h"
 #include "analysis/importers/pace/vocabulary.h"
+#include "analysis/text/numbers.h"
 #include "analysis/trace/builder.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
@@ -64,8 +66,8 @@ void note_utc(const std::vector<PaceProcess>& processes, const std::vector<Align
   for (std::size_t p = 0; p < processes.size(); ++p) {
     const format::TraceFacts &file = processes[p].file, &reference = processes.front().file;
     if (!clocks[p].by_utc || !noted.insert(file.host + '\n' + file.boot_id).second) continue;
-    std::string how_good =
-        fmt::format("good to {:.1f} ms, as stated by the time services of both hosts", clocks[p].error_ns * 1e-6);
+    std::string how_good = fmt::format("good to {}, as stated by the time services of both hosts",
+                                       duration(std::llround(clocks[p].error_ns)));
     if (file.utc_error_us < 0 || reference.utc_error_us < 0) {
       how_good =
           fmt::format("but no time service keeps the clock of {} right: run NTP or PTP there, or record under mpirun",

@@ -254,7 +254,7 @@ TEST(PaceImport, SaysHowGoodUtcIsWhereNothingElseAlignsHosts) {
   there.file.utc_error_us = 2100;
   trace = import(here, there);
   ASSERT_EQ(trace.notes.size(), 1U);
-  EXPECT_THAT(trace.notes[0], HasSubstr("good to 2.5 ms"));
+  EXPECT_THAT(trace.notes[0], HasSubstr("good to 2.50 ms"));
   EXPECT_EQ(trace.ranks[0].clock_error_ns, 1000);
   EXPECT_EQ(trace.ranks[1].clock_error_ns, 2.5e6);
   EXPECT_EQ(trace.ranks[1].tracks[0].slices.start_ns[0] - trace.ranks[0].tracks[0].slices.start_ns[0], 5000);
