@@ -22,6 +22,8 @@ source=out/site-source
 rm -rf $source out/site
 mkdir -p $source
 cp -r --parents docs ./*.md LICENSE samples/README.md tests/bench/README.md tests/mutation/README.md $source/
+# Outputs of commands are up to 118 columns wide.
+echo '.md-grid { max-width: 84rem; } .md-typeset pre > code { font-size: 0.62rem; }' >$source/site.css
 
 # help_of PROGRAM ARGUMENT…: a section with the program's own text.
 help_of() {
@@ -40,4 +42,4 @@ help_of() {
   fi
 } >$source/docs/commands.md
 NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict
-echo "$PWD/out/site/index.html"
+echo "$PWD/out/site/index.html (to search, serve it: python3 -m http.server -d out/site)"
