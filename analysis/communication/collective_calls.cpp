@@ -330,7 +330,7 @@ std::vector<CollectiveCalls> collective_calls(const Trace& trace) {
   return all;
 }
 
-void cover(CollectiveCalls& calls, const Intervals& working, const Intervals& computing) {
+void cover(CollectiveCalls& calls, Intervals working, const Intervals& computing) {
   const auto any = [&](Blocking blocking) {
     return std::ranges::find(calls.calls, blocking, &CollectiveCall::blocking) != calls.calls.end();
   };

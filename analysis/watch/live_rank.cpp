@@ -203,7 +203,7 @@ void LiveRank::give_time(std::uint64_t ticks) {
   given_ = ticks;
 }
 
-void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number) {
+void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number) {
   if (main) give_time(ticks);
   // Ends that were never seen: a gap, or a flight recorder.
   if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();

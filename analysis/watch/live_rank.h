@@ -118,7 +118,7 @@ class LiveRank {
 
   void define(const NewEvents& events, std::uint64_t start_ticks);
   void follow(const NewEvents& events);
-  void begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number);
+  void begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number);
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
   std::optional<LiveCall> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);

@@ -2,6 +2,8 @@
 /* NVTX ranges as NCCL makes them of its calls: its domain, its schemas and their numbers. For C and C++. */
 #pragma once
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has none */
+
 #define NVTX_EXT_PAYLOAD_COMPATID 0x0103 /* as NCCL has it */
 #include <nvtx3/nvToolsExtPayload.h>
 #include <stddef.h>
@@ -50,12 +52,12 @@ static inline int nccl_ranges_begin(void) {
   static const nvtxPayloadEnum_t operations[] = {
       {"Sum", nccl_sum, 0}, {"Product", nccl_product, 0}, {"Max", nccl_max, 0}};
   static const nvtxPayloadSchemaEntry_t init[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0, 0, nullptr, nullptr},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", nullptr, 0, 8, nullptr, nullptr}};
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", NULL, 0, 8, NULL, NULL}};
   nvtxPayloadSchemaEntry_t with_size[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0, 0, nullptr, nullptr},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", nullptr, 0, 8, nullptr, nullptr},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Peer rank", nullptr, 0, 16, nullptr, nullptr}};
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", NULL, 0, 8, NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Peer rank", NULL, 0, 16, NULL, NULL}};
   nvtxPayloadEnumAttr_t list;
   nccl_domain = nvtxDomainCreateA("NCCL");
   if (!nvtxDomainIsEnabled(nccl_domain)) return 0;
@@ -75,7 +77,7 @@ static inline int nccl_ranges_begin(void) {
   return 1;
 }
 
-/* payload may be nullptr: ncclGroupStart and the like have none. */
+/* payload may be NULL: ncclGroupStart and the like have none. */
 static inline void nccl_push(const char* function, int schema, const void* payload, size_t bytes) {
   const nvtxPayloadData_t data = {nccl_schema(schema), bytes, payload};
   nvtxEventAttributes_t range;
@@ -84,7 +86,7 @@ static inline void nccl_push(const char* function, int schema, const void* paylo
   range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   range.message.registered = nvtxDomainRegisterStringA(nccl_domain, function);
-  if (payload != nullptr) {
+  if (payload != NULL) {
     range.payloadType = NVTX_PAYLOAD_TYPE_EXT;
     range.reserved0 = 1;
     range.payload.ullValue = (uint64_t)(uintptr_t)&data;
@@ -97,6 +99,7 @@ static inline void nccl_pop(void) { nvtxDomainRangePop(nccl_domain); }
 static inline void nccl_communicator_made(uint64_t communicator, int ranks) {
   const struct nccl_init_payload made = {communicator, ranks};
   const nvtxPayloadData_t data = {nccl_schema(nccl_comm_init), sizeof made, &made};
-  nccl_push("ncclCommInitRank", 0, nullptr, 0);
+  nccl_push("ncclCommInitRank", 0, NULL, 0);
   nvtxRangePopPayload(nccl_domain, &data, 1);
 }
+/* NOLINTEND(modernize-use-nullptr) */
