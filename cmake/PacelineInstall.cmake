@@ -64,6 +64,6 @@ install(DIRECTORY analysis DESTINATION include/paceline COMPONENT development
 install(DIRECTORY profiler/format DESTINATION include/paceline/profiler COMPONENT development FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(cmake/PacelineConfig.cmake.in ${CMAKE_BINARY_DIR}/PacelineConfig.cmake
                               INSTALL_DESTINATION lib/cmake/Paceline)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/PacelineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/PacelineConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/PacelineConfig.cmake ${CMAKE_BINARY_DIR}/PacelineConfigVersion.cmake
         DESTINATION lib/cmake/Paceline COMPONENT development)

@@ -65,6 +65,7 @@ else()
 endif()
 paceline_part(CUDA "recording of CUDA" "${missing}")
 
+set(MPI_DETERMINE_LIBRARY_VERSION ON)  # for --version
 find_package(MPI QUIET COMPONENTS C)
 set(missing "")
 if(NOT MPI_C_FOUND)

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the documents as a site with search: out/site/index.html. A dead link, a dead anchor, and a page that the navigation of
 # mkdocs.yml lacks end it with an error. The first use fetches mkdocs-material from PyPI (20 MB, in build/deps/docs).
-# usage: samples/docs.sh
+# The page of commands and options is made from the programs, which must be built.
+# usage: samples/docs.sh [DIRECTORY-OF-PROGRAMS]       default: build/release/bin
 set -euo pipefail
+programs=$(realpath -m "${1:-build/release/bin}")
 cd "$(dirname "$0")/.."
+[ -x "$programs/paceline" ] || { echo "docs.sh: no program $programs/paceline: build it, or name the directory of the programs" >&2; exit 1; }
 
 # mkdocs-material and all that it needs, of fixed versions.
 tools=build/deps/docs
@@ -19,5 +22,24 @@ source=out/site-source
 rm -rf $source out/site
 mkdir -p $source
 cp -r --parents docs ./*.md LICENSE samples/README.md tests/bench/README.md tests/mutation/README.md $source/
+# Outputs of commands are up to 118 columns wide.
+echo '.md-grid { max-width: 84rem; } .md-typeset pre > code { font-size: 0.62rem; }' >$source/site.css
+
+# help_of PROGRAM ARGUMENT…: a section with the program's own text.
+help_of() {
+  printf '\n## %s\n\n```\n' "$(basename "$1")${2:+ $2}"
+  "$@" "$([ "$(basename "$1")" = paceline-train ] && [ -z "${2:-}" ] && echo --help=all || echo --help)"
+  printf '```\n'
+}
+{
+  printf '# Commands and options\n\nThese are the texts of `--help`. [What scripts may rely on](stable-interfaces.md) has the exit statuses.\n'
+  help_of "$programs/paceline"
+  for command in record watch info report compare whatif query export; do help_of "$programs/paceline" $command; done
+  [ ! -x "$programs/paceline-view" ] || help_of "$programs/paceline-view"
+  if [ -x "$programs/paceline-train" ]; then
+    help_of "$programs/paceline-train"
+    for command in make-dataset bench-allreduce; do help_of "$programs/paceline-train" $command; done
+  fi
+} >$source/docs/commands.md
 NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict
-echo "$PWD/out/site/index.html"
+echo "$PWD/out/site/index.html (to search, serve it: python3 -m http.server -d out/site)"

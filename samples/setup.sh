@@ -20,8 +20,8 @@ for option; do
     # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
     --tests)
       tests=yes
-      packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
-                 bubblewrap clang-format shellcheck clang-16 clang-tidy-16 libclang-rt-16-dev lld-16 libmpich-dev mpich
+      packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py python3-jsonschema gfortran iproute2
+                 bubblewrap clang-format shellcheck clang-16 clang-tidy-16 libclang-rt-16-dev lld-16 gcovr libmpich-dev mpich
                  libseccomp-dev musl-tools netpipe-openmpi otf2-tools python3-torch protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)

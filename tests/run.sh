@@ -10,6 +10,7 @@
 #   asan-trainer  the same with the trainer
 #   tsan          the same as asan under ThreadSanitizer
 #   fuzz          each fuzzer for 30 s, with other inputs each time
+#   coverage      the share of lines of analysis and recorder that their test programs run (gcov), by folder in build/coverage/coverage.txt
 #   tidy          clang-tidy on the files that changed since the last commit on main (tests/tidy.sh)
 #   packages      Debian packages and the wheel, built, and used in a bare Debian
 set -euo pipefail
@@ -45,6 +46,18 @@ packages() {
     tests/packages/debian_root.sh out/wheel
 }
 
+coverage() {
+  samples/configure.sh coverage -DPACELINE_TESTS=ON -DPACELINE_TRAINER=OFF -DPACELINE_VIEWER=OFF -DPACELINE_CUDA=OFF || return 1
+  local programs program
+  mapfile -t programs < <(ninja -C build/coverage -t targets all | grep -oE '^test_(analysis|profiler)_[a-z_]+' | sort -u)
+  cmake --build --preset coverage --target paceline "${programs[@]}" || return 1
+  find build/coverage -name '*.gcda' -delete
+  for program in "${programs[@]}"; do
+    "build/coverage/tests/$program" --gtest_brief=1 || return 1
+  done
+  gcovr --root . --filter analysis/ --filter profiler/ --txt build/coverage/coverage.txt --print-summary build/coverage
+}
+
 for stage in "$@"; do
   printf '\n== %s\n' "$stage"
   begin=$SECONDS
@@ -54,7 +67,7 @@ for stage in "$@"; do
     asan-trainer) build_and_test asan ON OFF ;;
     style | tidy) "tests/$stage.sh" ;;
     fuzz) tests/fuzz/run.sh 30 ;;
-    packages) packages ;;
+    packages | coverage) "$stage" ;;
     *) echo "run.sh: unknown stage '$stage'" >&2; exit 2 ;;
   esac || failed+=("$stage")
   printf '== %s took %d min %d s\n' "$stage" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60))

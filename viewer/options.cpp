@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/load/merge.h"
+#include "cmake/version/version.h"
 #include "viewer/panels/panel.h"
 #include "viewer/text/time_text.h"
 
@@ -28,7 +29,7 @@ Options parse_options(int argc, char** argv) {
   std::vector<std::string> runs;
   std::string screenshot, size = "1600x900", from, to, iterations, select, theme, panel;
   Options options;
-  app.set_version_flag("--version", std::string("paceline-view ") + PACELINE_VERSION);
+  app.set_version_flag("--version", [] { return version_text("paceline-view"); });
   app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
   app.add_option("--screenshot", screenshot,
                  "Write a picture of the window to this file (PNG, SVG) and end. Needs no display")

@@ -10,6 +10,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/print_line.h"
+#include "cmake/version/version.h"
 #include "profiler/format/error.h"
 #include "profiler/record/record.h"
 #include "profiler/record/stage.h"
@@ -54,7 +55,7 @@ void fetch_staged_files(const std::string& command, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   CLI::App app("Records, analyses and compares data-parallel training jobs", "paceline");
-  app.set_version_flag("--version", "paceline " PACELINE_VERSION);
+  app.set_version_flag("--version", [] { return paceline::version_text("paceline"); });
   app.require_subcommand(1);
   paceline::cli::Command chosen;
   paceline::record::add_record(app, chosen);

@@ -306,7 +306,7 @@ class Matching {
       channels_[{call.communicator, message.receiver}][call.rank].by_tag[call.tag].push_back(
           {call.start_ns, static_cast<std::uint32_t>(out_.all.size())});
     }
-    out_.all.push_back(std::move(message));
+    out_.all.push_back(message);
   }
 
   void add_receive(const Call& call) {
@@ -320,7 +320,7 @@ class Matching {
     message.receiver = call.rank;
     message.communicator = call.communicator;
     message.receive = call;
-    out_.all.push_back(std::move(message));
+    out_.all.push_back(message);
   }
 
   std::optional<std::uint32_t> find(const Call& call, std::uint32_t sender) {

@@ -113,7 +113,7 @@ class TableReader {
     if (rest_.find('\0') != std::string_view::npos) {
       fail(fmt::format("not text: a table of runs is a CSV file with the header {}", header_line));
     }
-    if (trimmed(rest_).find_first_not_of("\n") == std::string_view::npos) {
+    if (trimmed(rest_).find_first_not_of('\n') == std::string_view::npos) {
       fail(fmt::format("the file is empty: a table of runs has the header {} and one line per run", header_line));
     }
   }

@@ -216,7 +216,7 @@ void LiveRank::give_time(std::uint64_t ticks) {
   given_ = ticks;
 }
 
-void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number) {
+void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number) {
   if (main) give_time(ticks);
   // Ends that were never seen: a gap, or a flight recorder.
   if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();
@@ -238,7 +238,7 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
     seen_iteration_ = true;
   }
   open.iteration = first;
-  thread.open.push_back(std::move(open));
+  thread.open.push_back(open);
 }
 
 void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at) {
@@ -333,7 +333,7 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
       }
     }
   }
-  begin(thread, main, ticks_of(head), std::move(open), std::nullopt);
+  begin(thread, main, ticks_of(head), open, std::nullopt);
 }
 
 // A blocking collective that a script's package recorded (script_ranges.h): a range of the category "collective" in the
@@ -426,7 +426,7 @@ void LiveRank::follow(const NewEvents& part) {
         const std::uint64_t scope = scope_of(head);
         Open open = open_range(Open::Type::push, parts_of(scope).domain, scope);
         if (!thread.payload.empty()) open.call = script_collective(thread, scope, ticks);
-        begin(thread, main, ticks, std::move(open), std::nullopt);
+        begin(thread, main, ticks, open, std::nullopt);
         break;
       }
       case EventType::push_payload: {

@@ -125,7 +125,7 @@ class LiveRank {
   // The innermost open range or call of the thread that is known to nest, or null.
   static const Open* nested(const Thread& thread);
   static Phase phase_of(const Open* open);
-  void begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number);
+  void begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number);
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
   std::optional<LiveCall> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);

@@ -2,6 +2,8 @@
 /* NVTX ranges as NCCL makes them of its calls: its domain, its schemas and their numbers. For C and C++. */
 #pragma once
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has none */
+
 #define NVTX_EXT_PAYLOAD_COMPATID 0x0103 /* as NCCL has it */
 #include <nvtx3/nvToolsExtPayload.h>
 #include <stddef.h>
@@ -100,3 +102,4 @@ static inline void nccl_communicator_made(uint64_t communicator, int ranks) {
   nccl_push("ncclCommInitRank", 0, NULL, 0);
   nvtxRangePopPayload(nccl_domain, &data, 1);
 }
+/* NOLINTEND(modernize-use-nullptr) */

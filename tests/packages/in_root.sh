@@ -6,16 +6,20 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 quietly() { "$@" >/tmp/log 2>&1 || fail "failed: $*: $(tail -20 /tmp/log)"; }
 installed() { find / -xdev \( -path /proc -o -path /packages -o -path /samples -o -path /tmp \) -prune -o -iname '*paceline*' -print; }
+begin() { SECONDS=0; }
 nothing_stays() { [ -z "$(installed)" ] || fail "files stay behind after the removal of $1: $(installed)"; }
 
 cd /tmp
 quietly apt-get update
+quietly apt-get install -y --no-install-recommends ca-certificates
 
 # The wheel, in an environment of Debian's own Python.
 if ls /packages/*.whl >/dev/null 2>&1; then
-  quietly apt-get install -y --no-install-recommends python3-venv
+  quietly apt-get install -y --no-install-recommends python3-venv pipx
+  begin
   quietly python3 -m venv /opt/python
   quietly /opt/python/bin/pip install --no-index /packages/*.whl
+  echo "the wheel: installed in a new environment in $SECONDS s"
   quietly /opt/python/bin/paceline record -o nothing -- true  # a recording needs MPI or NVTX, which wheel.sh has
   quietly /opt/python/bin/paceline info /packages/closed.pace
   /opt/python/bin/python -c '
@@ -25,18 +29,30 @@ assert len(run.slices) > 0 and run.report().runs[0].per_rank[0].wall_ns > 0
 print(run)'
   quietly /opt/python/bin/pip uninstall -y paceline
   nothing_stays "the wheel"
+  begin
+  quietly pipx run --spec /packages/paceline-*.whl paceline report /packages/closed.pace
+  echo "the wheel: pipx run made a report in $SECONDS s"
+  rm -rf /root/.local
   echo "the wheel: installed, used and removed"
 fi
 ls /packages/*.deb >/dev/null 2>&1 || exit 0
 
+begin
 quietly apt-get install -y --no-install-recommends /packages/paceline_*.deb /packages/paceline-viewer_*.deb /packages/paceline-trainer_*.deb
+echo "the packages: installed in $SECONDS s"
 paceline --version
+documents=/usr/share/doc/paceline
+for file in docs/tutorial.md docs/schemas/report.schema.json samples/quickstart.sh LICENSE copyright changelog.Debian.gz; do
+  [ -s $documents/$file ] || fail "the package has no $documents/$file"
+done
+begin
 quietly mpirun --bind-to none -n 2 paceline record -o run2 -- paceline-train --synthetic --image-size 32 --width 0.125 \
   --train-images 64 --test-images 4 --batch-size 4 --iterations 8 --threads 1
 paceline info run2 | grep -q '1 of 2' || fail "paceline info does not show rank 1"
 paceline report run2 | grep -q MPI_Allreduce || fail "the report has no allreduce"
 paceline view run2 --screenshot viewer.png 2>/dev/null
 [ "$(head -c 4 viewer.png | tail -c 3)" = PNG ] || fail "the viewer drew no picture"
+echo "the packages: a job recorded, reported and drawn in $SECONDS s"
 quietly apt-get purge -y paceline paceline-viewer paceline-trainer
 nothing_stays "the packages"
 echo "the packages: installed, used and removed"

@@ -17,8 +17,10 @@ done
 mv "$work/first" "$work/prefix"  # nothing may depend on the place
 prefix=$work/prefix
 
-[ "$(env -i "$prefix/bin/paceline" --version)" = "paceline $(sed -n 's/^project(Paceline VERSION \([0-9.]*\).*/\1/p' "$sources/CMakeLists.txt")" ] ||
+[ "$(env -i "$prefix/bin/paceline" --version | head -1)" = "paceline $(sed -n 's/^project(Paceline VERSION \([0-9.]*\).*/\1/p' "$sources/CMakeLists.txt")" ] ||
   fail "the installed program does not print the version of project()"
+cmake -D SOURCES="$work" -D OUTPUT="$work/commit.cpp" -P "$sources/cmake/version/commit.cmake"
+grep -q '= "unknown";' "$work/commit.cpp" || fail "a source tree without git has a commit: $(cat "$work/commit.cpp")"
 python3 "$sources/tests/packages/links.py" "$prefix/share/doc/paceline"
 mpirun --bind-to none -n 2 "$prefix/bin/paceline" record -o "$work/run" --counters 0 -- "$program"
 

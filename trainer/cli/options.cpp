@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmake/version/version.h"
 #include "trainer/cli/add_options.h"
 #include "trainer/cli/explain.h"
 #include "trainer/cli/help.h"
@@ -49,7 +50,7 @@ struct Parser {
 
   Parser() {
     app.set_help_flag();
-    app.set_version_flag("--version", "paceline-train " PACELINE_VERSION)->description("print the version and exit");
+    app.set_version_flag("--version", [] { return version_text("paceline-train"); })->description("print the version and exit");
     help =
         app.add_option("-h,--help", topic, "print this text; with a TOPIC, print its options; with all, every option")
             ->expected(0, 1)

@@ -104,7 +104,7 @@ class ClassWalk {
 void add_part(const fs::path& folder, const std::vector<std::string>& classes, std::string& listing,
               IgnoredFiles& ignored) {
   const auto add = [&](EntryKind kind, const std::string& text) {
-    listing += kind;
+    listing += static_cast<char>(kind);
     listing += text;
     listing += '\0';
   };

@@ -54,7 +54,8 @@ class Recorder:
             sys.stdout.flush()
             sys.stderr.flush()
             command = self._command("--capture-range", "cudaProfilerApi")
-            os.execv(command[0], [*command, sys.executable, *sys.orig_argv[1:]])
+            words = getattr(sys, "orig_argv", ["python", *sys.argv])  # Python 3.9 does not keep its own options
+            os.execv(command[0], [*command, sys.executable, *words[1:]])
         self._switch("cudaProfilerStart")
 
     def stop(self) -> None:

@@ -176,7 +176,7 @@ json measured_series(const std::vector<ScalingPoint>& points, int& most_ranks) {
       if (!point.speedup || values.size() >= most_points) continue;
       Json value = {{"x", point.ranks}, {"y", *point.speedup}};
       set(value, "ci", point.speedup_ci95);
-      values.push_back(json(std::move(value)));
+      values.push_back(json(value));
       most_ranks = std::max(most_ranks, point.ranks);
     }
     if (values.size() < 2) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of `paceline record` on real programs: what is recorded, how much, and at what cost.
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library behind --version. Each build looks for the commit; another one compiles one small file and links the programs.
+set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} for ${CMAKE_SYSTEM_PROCESSOR}")
+set(mpi none)
+if(MPI_C_FOUND)
+  string(REGEX REPLACE "[,\n].*" "" mpi "${MPI_C_LIBRARY_VERSION_STRING}")  # "Open MPI v4.1.4, package: …"
+  if(mpi STREQUAL "")
+    set(mpi "a library of MPI ${MPI_C_VERSION}")
+  endif()
+endif()
+set(cuda none)
+if(PACELINE_HAVE_CUDA)
+  file(STRINGS ${CUDA_INCLUDE_DIR}/cuda.h cuda REGEX "^#define CUDA_VERSION [0-9]+")
+  string(REGEX REPLACE "[^0-9]" "" cuda "${cuda}")
+  math(EXPR cuda_minor "${cuda} % 1000 / 10")
+  math(EXPR cuda "${cuda} / 1000")
+  string(APPEND cuda ".${cuda_minor}")
+endif()
+set(commit_file ${CMAKE_BINARY_DIR}/version/commit.cpp)
+set(commit_command ${CMAKE_COMMAND} -D SOURCES=${CMAKE_SOURCE_DIR} -D OUTPUT=${commit_file} -P ${CMAKE_SOURCE_DIR}/cmake/version/commit.cmake)
+execute_process(COMMAND ${commit_command})
+add_custom_target(paceline_commit COMMAND ${commit_command} BYPRODUCTS ${commit_file} COMMENT "")
+add_library(paceline_version STATIC cmake/version/version.cpp ${commit_file})
+add_dependencies(paceline_version paceline_commit)
+target_link_libraries(paceline_version PRIVATE paceline_build_flags)
+set_target_properties(paceline_version PROPERTIES UNITY_BUILD OFF)
+set_source_files_properties(cmake/version/version.cpp PROPERTIES COMPILE_DEFINITIONS
+  "PACELINE_VERSION=\"${PROJECT_VERSION}\";PACELINE_COMPILER=\"${compiler}\";PACELINE_MPI_FOUND=\"${mpi}\";PACELINE_CUDA_FOUND=\"${cuda}\"")
