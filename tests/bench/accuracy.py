@@ -6,7 +6,7 @@ Test accuracy of ResNet-18 on the drawn data set, trained by paceline-train and 
 N seeds each, and the 95 % interval of the difference. Ends with 1 if 0 lies outside of that interval. Needs torch and numpy.
 
 Both draw their own initial weights (the same distributions) and their own order of the images; nothing is
-cropped or mirrored.
+cropped or mirrored. PyTorch takes the learning rates of the trainer's log, whose schedule falls along a cosine.
 """
 import argparse
 import json
@@ -31,13 +31,13 @@ T95 = {2: 4.303, 4: 2.776, 6: 2.447, 8: 2.306, 10: 2.228, 14: 2.145, 18: 2.101}
 def ours(given, data, seed, log):
     subprocess.run([given.train, "--data", data, "--model", "resnet18", "--width", str(given.width), "--batch-size",
                     str(BATCH), "--epochs", str(given.epochs), "--augment", "none", "--lr", str(RATE), "--momentum",
-                    str(MOMENTUM), "--weight-decay", str(DECAY), "--schedule", "constant", "--warmup", "none", "--threads",
-                    "1", "--seed", str(seed), "--eval-every", "0", "--log", log], check=True, stdout=subprocess.DEVNULL)
-    (end,) = [line for line in map(json.loads, open(log, encoding="utf-8")) if line["event"] == "end"]
-    return end["test_accuracy"]
+                    str(MOMENTUM), "--weight-decay", str(DECAY), "--threads", "1", "--seed", str(seed), "--eval-every", "0", "--log", log], check=True, stdout=subprocess.DEVNULL)
+    lines = [json.loads(line) for line in open(log, encoding="utf-8")]
+    rates = [line["learning_rate"] for line in lines if line["event"] == "iteration"]
+    return lines[-1]["test_accuracy"], rates
 
 
-def pytorch(given, train, test, seed):
+def pytorch(given, train, test, seed, rates):
     torch.manual_seed(seed)
     model = ResNet18(int(64 * given.width)).train()
     for module in model.modules():
@@ -48,10 +48,12 @@ def pytorch(given, train, test, seed):
             nn.init.zeros_(module.bias)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM, weight_decay=DECAY)
     images, labels = train
+    rates = iter(rates)
     for _ in range(given.epochs):
         order = torch.randperm(len(images))
         for first in range(0, len(images) - BATCH + 1, BATCH):
             batch = order[first:first + BATCH]
+            optimizer.param_groups[0]["lr"] = next(rates)
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(images[batch]), labels[batch]).backward()
             optimizer.step()
@@ -76,8 +78,9 @@ def main():
         test = images_of(data, "test_batch.bin")
         rows = {"paceline-train": [], "PyTorch": []}
         for seed in range(1, given.seeds + 1):
-            rows["paceline-train"].append(ours(given, data, seed, pathlib.Path(name) / "log"))
-            rows["PyTorch"].append(pytorch(given, train, test, seed))
+            accuracy, rates = ours(given, data, seed, pathlib.Path(name) / "log")
+            rows["paceline-train"].append(accuracy)
+            rows["PyTorch"].append(pytorch(given, train, test, seed, rates))
             print(f"seed {seed}:", *(f"{who} {100 * row[-1]:.1f} %" for who, row in rows.items()), flush=True)
     for who, row in rows.items():
         print(f"{who:15} {100 * statistics.mean(row):.2f} ± {100 * statistics.stdev(row):.2f} %")
