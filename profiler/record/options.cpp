@@ -217,7 +217,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->group(what);
   const auto names = [&](const char* option, std::vector<std::string>& of, const char* help) {
     record.add_option(option, of, help)
-        ->type_name("NAME,…")
+        ->type_name("NAMES")
         ->type_size(1)
         ->allow_extra_args(false)
         ->delimiter(',')

@@ -79,6 +79,8 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
                      {"optimizer", {{"name", optimizer.name()}, {"scalars", optimizer.scalars()}}},
                      {"ranks", ranks},
                      {"pending", !state.pending.empty()},
+                     {"warm_start", state.warm_start.size()},
+                     {"best_accuracy", state.best_accuracy},
                      {"images_per_iteration", position.images_per_iteration},
                      {"run",
                       {{"settings", state.facts.settings},
@@ -101,8 +103,27 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
     for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, state.pending));
   }
   append(content, state.rank_statistics);
+  append(content, state.warm_start);
   append(content, XXH3_64bits(content.data(), content.size()));
   write_file_atomically(file, content, Sync::yes, keep);
+}
+
+std::filesystem::path best_checkpoint(const std::filesystem::path& file) { return file.string() + ".best"; }
+
+// A second name of the same file, which costs no space until the next checkpoint replaces the first; a copy where the
+// file system has no such names.
+void keep_as_best(const std::filesystem::path& file) {
+  const std::filesystem::path best = best_checkpoint(file), fresh = best.string() + ".tmp";
+  std::error_code code;
+  std::filesystem::remove(fresh, code);
+  const std::filesystem::path written = std::filesystem::canonical(file, code);
+  if (!code) std::filesystem::create_hard_link(written, fresh, code);
+  if (code) std::filesystem::copy_file(file, fresh, code);
+  if (!code) std::filesystem::rename(fresh, best, code);
+  if (!code) return;
+  std::error_code none;
+  std::filesystem::remove(fresh, none);
+  throw Error(best.string(), "the best checkpoint cannot be kept", code.message());
 }
 
 void check_no_checkpoint(const std::filesystem::path& file) {
@@ -178,6 +199,8 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
     state->facts = {run->at("settings"), run->at("data"), run->at("data_hash"), run->at("iterations"), ranks};
   }
   state->rank_statistics = floats_of(take(rest, ranks * model.statistics().size_bytes()));
+  state->warm_start = floats_of(take(rest, header.value("warm_start", std::size_t{0}) * sizeof(float)));
+  state->best_accuracy = header.value("best_accuracy", -1.0);
   return position;
 }
 

@@ -4,11 +4,11 @@
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,
 //   classes, seed, iteration, iterations_per_epoch, images_per_iteration, parameters with name and shape, statistics:
 //   how many, optimizer: its name and its single numbers, ranks: how many, pending: whether there is such a gradient,
-//   run: the settings, the data set and the length of the run that wrote it),
-//   then fp32 arrays: each parameter in its published layout, the statistics, each parameter of each of the optimizer's
-//   arrays, each parameter's pending gradient, the running statistics of each rank; last XXH3-64 of all before (8
-//   bytes, little-endian). Where the batch grows, iterations are counted as if all epochs were cut like the one at
-//   hand.
+//   warm_start: how many numbers, best_accuracy, run: the settings, the data set and the length of the run that wrote
+//   it), then fp32 arrays: each parameter in its published layout, the statistics, each parameter of each of the
+//   optimizer's arrays, each parameter's pending gradient, the running statistics of each rank, the warm start; last
+//   XXH3-64 of all before (8 bytes, little-endian). Where the batch grows, iterations are counted as if all epochs were
+//   cut like the one at hand.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,8 @@ struct Position {
 struct RunState {
   std::vector<float> pending;          // the mean gradient that the next step applies; empty: none
   std::vector<float> rank_statistics;  // running statistics of rank 0, rank 1, …, each as long as the model's
+  std::vector<float> warm_start;       // as Updater::warm_start()
+  double best_accuracy = -1;           // on the test images so far; negative: there was no evaluation
   RunFacts facts;                      // of the run; the settings are empty if an older version wrote the file
 };
 
@@ -42,6 +44,12 @@ struct RunState {
 // it as FILE.1, then FILE.2. Throws Error.
 void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Optimizer& optimizer,
                       const RunState& state = {}, unsigned keep = 1);
+
+// FILE.best, where --keep-best keeps a checkpoint.
+std::filesystem::path best_checkpoint(const std::filesystem::path& file);
+
+// Keeps the checkpoint that was just written as FILE.best as well. Throws Error.
+void keep_as_best(const std::filesystem::path& file);
 
 // Throws Error if a run that does not resume would overwrite a checkpoint or any other file that is not empty.
 void check_no_checkpoint(const std::filesystem::path& file);

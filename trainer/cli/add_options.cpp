@@ -157,6 +157,8 @@ void add_model_options(Declare& d, TrainOptions& o) {
   d.flag("resnet-v1", o.optimization.resnet_v1,
          "ResNets: put a bottleneck's stride into its first 1x1 convolution (v1); default: into the 3x3 (v1.5)",
          {.owners = {{"model", bottlenecks}}});
+  d.flag("exact", o.exact,
+         "3x3 convolutions without Winograd's algorithm, whose rounding errors are a few times as large: slower");
   d.flag("zero-gamma", o.optimization.zero_gamma,
          "ResNets: the last batch norm of each residual block starts with scale 0", {.owners = {{"model", resnets}}});
 }
@@ -218,6 +220,9 @@ void add_output_options(Declare& d, TrainOptions& o) {
   d.option("log", o.log, "file of JSON objects, one on each line: start, iteration, epoch, end (rank 0 writes)",
            of_this_rank)
       ->type_name("FILE");
+  d.option("tensorboard", o.tensorboard, "directory that receives the same figures as an event file for TensorBoard",
+           of_this_rank)
+      ->type_name("DIR");
   auto* checkpoint = d.option("checkpoint", o.checkpoint,
                               "file written after every epoch, at the end and when interrupted (rank 0 writes)",
                               {.same = SameOnRanks::all_or_none, .learning = false})
@@ -238,6 +243,9 @@ void add_output_options(Declare& d, TrainOptions& o) {
   d.option("keep", o.keep, whole(1, 1000),
            "number of checkpoints to keep: the newest is FILE, the one before it FILE.1, then FILE.2",
            result_does_not_change)
+      ->needs(checkpoint);
+  d.flag("keep-best", o.keep_best, "also keep the checkpoint of the best test accuracy, as FILE.best",
+         result_does_not_change)
       ->needs(checkpoint);
   auto* resume =
       d.flag("resume", o.resume, "continue from the --checkpoint file if it exists; a complete run is evaluated again",

@@ -53,28 +53,36 @@ std::filesystem::path folder_of_batches(const std::filesystem::path& directory) 
 
 }  // namespace
 
-TrainAndTest read_cifar10(const std::filesystem::path& given) {
+std::string check_cifar10(const std::filesystem::path& given) {
   const std::filesystem::path directory = folder_of_batches(given);
-  std::error_code code;
   require_directory(directory);
+  for (const char* name : {"data_batch_1.bin", "test_batch.bin"}) {
+    std::error_code code;
+    if (std::filesystem::exists(directory / name, code)) continue;
+    if (code) throw Error(directory.string(), "cannot be read", code.message());
+    throw Error(directory.string(), fmt::format("no {} in it, and no folder train of pictures", name),
+                "unpack CIFAR-10's binary version there, or draw a set with: paceline-train make-dataset " +
+                    directory.string());
+  }
+  std::string missing;
+  for (int number = 2; number <= 5; ++number) {
+    std::error_code code;
+    const std::string name = fmt::format("data_batch_{}.bin", number);
+    if (!std::filesystem::exists(directory / name, code)) missing += (missing.empty() ? "" : ", ") + name;
+  }
+  return missing.empty() ? "" : fmt::format("{}: trains without {}, which is missing", directory.string(), missing);
+}
+
+TrainAndTest read_cifar10(const std::filesystem::path& given) {
+  check_cifar10(given);
+  const std::filesystem::path directory = folder_of_batches(given);
   TrainAndTest data;
-  const auto missing = [&](const char* name) {
-    if (code) return Error(directory.string(), "cannot be read", code.message());
-    return Error(directory.string(), fmt::format("no {} in it, and no folder train of pictures", name),
-                 "unpack CIFAR-10's binary version there, or draw a set with: paceline-train make-dataset " +
-                     directory.string());
-  };
   for (int number = 1; number <= 5; ++number) {
     const std::filesystem::path file = directory / fmt::format("data_batch_{}.bin", number);
-    if (std::filesystem::exists(file, code)) {
-      read_cifar_batch(file, data.train);
-    } else if (number == 1) {
-      throw missing("data_batch_1.bin");
-    }
+    std::error_code code;
+    if (std::filesystem::exists(file, code)) read_cifar_batch(file, data.train);
   }
-  const std::filesystem::path test = directory / "test_batch.bin";
-  if (!std::filesystem::exists(test, code)) throw missing("test_batch.bin");
-  read_cifar_batch(test, data.test);
+  read_cifar_batch(directory / "test_batch.bin", data.test);
   return data;
 }
 

@@ -14,6 +14,10 @@ namespace paceline::train {
 inline constexpr std::size_t cifar_image_bytes = 3072;
 inline constexpr std::size_t cifar_record_bytes = 1 + cifar_image_bytes;
 
+// Throws Error unless the directory, or its folder cifar-10-batches-bin, holds data_batch_1.bin and test_batch.bin.
+// Returns a line about other batches that are missing; empty if there is none.
+std::string check_cifar10(const std::filesystem::path& directory);
+
 // Reads data_batch_1.bin … data_batch_5.bin (at least the first must exist) and test_batch.bin from the directory or
 // its folder cifar-10-batches-bin. Throws Error: directory or file missing, size not a multiple of 3,073 bytes, empty,
 // label above 9.

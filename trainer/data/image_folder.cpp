@@ -120,6 +120,14 @@ void add_part(const fs::path& folder, const std::vector<std::string>& classes, s
   }
 }
 
+// In one line, whatever the name of the file is.
+std::string shown(const fs::path& file) {
+  std::string text = file.string();
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+  return text;
+}
+
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -131,7 +139,7 @@ struct Descriptor {
 void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
   constexpr off_t most = off_t{1} << 30;  // no picture is as large
   const auto refuse = [&](const char* why) {
-    throw ImageError(fmt::format("{}: cannot be read: {}", file.string(), why));
+    throw ImageError(fmt::format("{}: cannot be read: {}", shown(file), why));
   };
   const auto fail = [&] { refuse(std::strerror(errno)); };
   struct stat status {};
@@ -176,7 +184,8 @@ std::string list_image_folder(const fs::path& directory, IgnoredFiles* ignored_f
   fs::path test = directory / "val";
   if (!fs::is_directory(test, code)) test = directory / "test";
   if (!fs::is_directory(test, code)) {
-    throw Error(directory.string(), "has a folder train, but neither val nor test", "evaluation needs pictures too");
+    throw Error(directory.string(), "has a folder train, but neither val nor test",
+                "move some pictures of each class to val");
   }
   const std::vector<std::string> classes = classes_in(train, ignored);
   if (classes.size() < 2) {
@@ -273,7 +282,7 @@ void FolderSource::decode(std::size_t sample, const std::optional<Draw>& draw, c
     }
     prepare_picture(*picture, crop, image_size_, normalization, out);
   } catch (const PictureError& error) {
-    throw ImageError(fmt::format("{}: {}", path(sample).string(), error.what()));
+    throw ImageError(fmt::format("{}: {}", shown(path(sample)), error.what()));
   }
 }
 

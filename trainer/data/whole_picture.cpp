@@ -147,7 +147,7 @@ Pixels decode_webp(std::span<const std::uint8_t> bytes) {
   if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK) {
     throw PictureError("not a whole WebP header");
   }
-  if (features.has_animation != 0) throw PictureError("an animation, not a picture");
+  if (features.has_animation != 0) throw PictureError("an animation");
   check_pixels(features.width, features.height);
   const int stride = 3 * features.width;
   Pixels pixels{

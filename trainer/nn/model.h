@@ -37,11 +37,13 @@ struct Score {
   double loss_sum = 0;  // the sum over the samples, not their mean, so that batches and ranks can be added
   std::int64_t correct = 0;
   std::int64_t samples = 0;
+  std::int64_t in_top_5 = 0;  // samples with fewer than five logits above their label's
 
   Score& operator+=(const Score& other) {
     loss_sum += other.loss_sum;
     correct += other.correct;
     samples += other.samples;
+    in_top_5 += other.in_top_5;
     return *this;
   }
 };

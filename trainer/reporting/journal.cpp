@@ -45,9 +45,11 @@ std::int64_t peak_memory() {
 
 }  // namespace
 
-Journal::Journal(int rank, const std::string& log, bool append)
+Journal::Journal(int rank, const std::string& log, bool append, const std::string& tensorboard)
     : speaks_(rank == 0), progress_(speaks_ && read_on_a_terminal()), name_(log) {
-  if (!speaks_ || log.empty()) return;
+  if (!speaks_) return;
+  if (!tensorboard.empty()) events_.emplace(tensorboard);
+  if (log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
   if (!log_) throw Error(log, "the log cannot be written", std::strerror(errno));
 }
@@ -82,7 +84,14 @@ void Journal::iteration(const IterationReport& r) {
                            {"seconds", r.seconds},
                            {"learning_rate", r.learning_rate}};
   if (r.staleness) object["staleness"] = *r.staleness;
+  if (r.gradient_norm) object["gradient_norm"] = *r.gradient_norm;
   write(object);
+  iterations_ = static_cast<std::int64_t>(r.iteration) + 1;
+  if (!events_) return;
+  std::vector<std::pair<std::string_view, double>> scalars = {
+      {"iteration/loss", r.loss}, {"iteration/seconds", r.seconds}, {"iteration/learning_rate", r.learning_rate}};
+  if (r.gradient_norm) scalars.emplace_back("iteration/gradient_norm", *r.gradient_norm);
+  events_->scalars(iterations_, scalars);
 }
 
 void Journal::staleness(std::uint64_t epoch, const StalenessReport& report) {
@@ -117,16 +126,28 @@ void Journal::epoch(const EpochReport& r) {
                            {"images_per_s", r.images_per_s},
                            {"gflops", r.gflops},
                            {"peak_memory_bytes", peak_memory()},
-                           {"seconds", r.seconds}};
+                           {"seconds", r.seconds},
+                           {"seconds_left", r.seconds_left}};
+  std::vector<std::pair<std::string_view, double>> scalars = {{"epoch/train_loss", r.train_loss},
+                                                              {"epoch/train_accuracy", r.train_accuracy},
+                                                              {"epoch/images_per_s", r.images_per_s}};
   if (r.test_accuracy) {
     object["test_loss"] = *r.test_loss;
     object["test_accuracy"] = *r.test_accuracy;
     object["test_images"] = r.test_images;
+    scalars.emplace_back("epoch/test_loss", *r.test_loss);
+    scalars.emplace_back("epoch/test_accuracy", *r.test_accuracy);
+  }
+  if (r.test_top_5) {
+    object["test_top5_accuracy"] = *r.test_top_5;
+    scalars.emplace_back("epoch/test_top5_accuracy", *r.test_top_5);
   }
   write(object);
+  if (events_) events_->scalars(iterations_, scalars);
   const std::string test = r.test_accuracy ? fmt::format(", test accuracy {:.2f} %", 100 * *r.test_accuracy) : "";
-  line(fmt::format("epoch {}/{}: loss {:.4f}, training accuracy {:.2f} %{}, {:.1f} images/s, {:.1f} GFLOP/s", r.epoch,
-                   r.epochs, r.train_loss, 100 * r.train_accuracy, test, r.images_per_s, r.gflops));
+  const std::string left = r.seconds_left > 0 ? fmt::format(", {} left", as_time(r.seconds_left)) : "";
+  line(fmt::format("epoch {}/{}: loss {:.4f}, training accuracy {:.2f} %{}, {:.1f} images/s, {:.1f} GFLOP/s{}", r.epoch,
+                   r.epochs, r.train_loss, 100 * r.train_accuracy, test, r.images_per_s, r.gflops, left));
 }
 
 void Journal::end(const EndReport& r) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/reporting/event_file.h"
 #include "trainer/reporting/progress.h"
 #include "trainer/updaters/updater.h"
 
@@ -18,6 +19,7 @@ struct IterationReport {
   std::uint64_t iteration = 0;
   double loss = 0, seconds = 0, learning_rate = 0;
   std::optional<std::uint64_t> staleness{};  // of an asynchronous updater
+  std::optional<double> gradient_norm{};     // before clipping
 };
 
 struct EpochReport {
@@ -25,10 +27,12 @@ struct EpochReport {
   std::uint64_t epochs = 0;
   double train_loss = 0, train_accuracy = 0;
   std::optional<double> test_loss, test_accuracy;  // if the epoch was evaluated
+  std::optional<double> test_top_5{};              // likewise: the share of images whose class is among the best five
   std::int64_t test_images = 0;                    // number of images that were evaluated
   double images_per_s = 0;                         // over the epoch's iterations, summed over all ranks
   double gflops = 0;                               // likewise, in 10⁹ operations per second
   double seconds = 0;                              // since the program's start
+  double seconds_left = 0;                         // estimated from the run so far
 };
 
 struct EndReport {
@@ -44,9 +48,9 @@ struct EndReport {
 
 class Journal {
  public:
-  // An empty file name means no log. Throws Error if the file cannot be written. On ranks other than 0 all functions do
-  // nothing.
-  Journal(int rank, const std::string& log, bool append);
+  // An empty name means no log, or no event file for TensorBoard, which is written into its directory. Throws Error if
+  // a file cannot be written. On ranks other than 0 all functions do nothing.
+  Journal(int rank, const std::string& log, bool append, const std::string& tensorboard = "");
 
   void start(const nlohmann::json& run);
   void iteration(const IterationReport& report);
@@ -63,6 +67,8 @@ class Journal {
   Progress progress_;  // on standard error, because under mpirun any standard output is a terminal
   std::string name_;
   std::ofstream log_;
+  std::optional<EventFile> events_;
+  std::int64_t iterations_ = 0;  // so far, for the event file
 };
 
 // images ÷ seconds of the median iteration. The first tenth of the iterations, at least one unless it is the only one,

@@ -13,14 +13,6 @@
 namespace paceline::train {
 namespace {
 
-std::string as_time(double seconds) {
-  if (!std::isfinite(seconds)) return "?";
-  const auto whole = static_cast<long long>(std::clamp(seconds, 0.0, 1e9) + 0.5);
-  const long long hours = whole / 3600, minutes = whole / 60 % 60;
-  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60)
-                   : fmt::format("{}:{:02}", minutes, whole % 60);
-}
-
 // The terminal's columns; 80 under a launcher, whose pipe has no size.
 std::size_t columns() {
   winsize size{};
@@ -28,6 +20,14 @@ std::size_t columns() {
 }
 
 }  // namespace
+
+std::string as_time(double seconds) {
+  if (!std::isfinite(seconds)) return "?";
+  const auto whole = static_cast<long long>(std::clamp(seconds, 0.0, 1e9) + 0.5);
+  const long long hours = whole / 3600, minutes = whole / 60 % 60;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60)
+                   : fmt::format("{}:{:02}", minutes, whole % 60);
+}
 
 std::string progress_line(const ProgressState& s, std::size_t width) {
   const std::string epoch = fmt::format("epoch {}/{}", s.epoch, s.epochs);

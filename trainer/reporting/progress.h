@@ -17,6 +17,8 @@ struct ProgressState {
   double seconds_left = 0;  // of the run
 };
 
+std::string as_time(double seconds);  // "1:02:05", "0:59"; "?" if it is not finite
+
 // At most `width` characters. In a narrow terminal the bar is left out first, then the last entries.
 std::string progress_line(const ProgressState& state, std::size_t width);
 

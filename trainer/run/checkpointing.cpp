@@ -113,14 +113,18 @@ void share_state(Job& job) {
   } else {
     checkpointing::share_model(job);
   }
-  std::array<std::uint64_t, 3> facts = {job.first_iteration, job.resumed.pending.size(),
-                                        job.resumed.rank_statistics.size()};
+  std::array<std::uint64_t, 5> facts = {job.first_iteration, job.resumed.pending.size(),
+                                        job.resumed.rank_statistics.size(), job.resumed.warm_start.size(),
+                                        std::bit_cast<std::uint64_t>(job.resumed.best_accuracy)};
   job.ranks.broadcast(std::span<std::uint64_t>(facts), 0);
   job.first_iteration = facts[0];
   job.resumed.pending.resize(facts[1]);
   job.resumed.rank_statistics.resize(facts[2]);
+  job.resumed.warm_start.resize(facts[3]);
+  job.resumed.best_accuracy = std::bit_cast<double>(facts[4]);
   job.ranks.broadcast(std::span<float>(job.resumed.pending), 0);
   job.ranks.broadcast(std::span<float>(job.resumed.rank_statistics), 0);
+  job.ranks.broadcast(std::span<float>(job.resumed.warm_start), 0);
   checkpointing::restore_statistics(job);
 }
 
@@ -136,7 +140,7 @@ void check_state(Job& job, std::uint64_t iteration) {
                     part, iteration, job.rate_at(iteration), job.kept_checkpoint()));
 }
 
-void save_state(Job& job, std::uint64_t done) {
+void save_state(Job& job, std::uint64_t done, bool best) {
   const Range range(Category::checkpoint);
   RunState state;
   const std::unique_ptr<Model> gathered = job.staged ? gather_model(job) : nullptr;
@@ -151,6 +155,9 @@ void save_state(Job& job, std::uint64_t done) {
     job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
   }
   state.pending.assign(pending.begin(), pending.end());
+  const std::span<const float> warm_start = job.updater->warm_start();
+  state.warm_start.assign(warm_start.begin(), warm_start.end());
+  state.best_accuracy = job.resumed.best_accuracy;
   const std::size_t elements = model.weights().size();
   std::unique_ptr<Optimizer> whole;
   if (job.staged) {
@@ -165,6 +172,7 @@ void save_state(Job& job, std::uint64_t done) {
   job.activity.saving = true;
   write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), model,
                    whole ? *whole : *job.optimizer, state, job.options.keep);
+  if (best) keep_as_best(job.options.checkpoint);
   job.activity.saving = false;
 }
 

@@ -19,6 +19,7 @@ void share_state(Job& job);
 void check_state(Job& job, std::uint64_t iteration);
 
 // Writes the checkpoint of a run that has done `done` iterations; check_state() comes first. A collective call.
-void save_state(Job& job, std::uint64_t done);
+// best: keeps it as FILE.best as well.
+void save_state(Job& job, std::uint64_t done, bool best = false);
 
 }  // namespace paceline::train

@@ -89,9 +89,11 @@ std::vector<float> mean_statistics(Model& model, Collectives& collectives) {
 }
 
 Score sum_over_ranks(Collectives& collectives, const Score& own) {
-  std::array sums = {own.loss_sum, static_cast<double>(own.correct), static_cast<double>(own.samples)};
+  std::array sums = {own.loss_sum, static_cast<double>(own.correct), static_cast<double>(own.samples),
+                     static_cast<double>(own.in_top_5)};
   collectives.allreduce_sum(sums);
-  return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
+  return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+          static_cast<std::int64_t>(sums[3])};
 }
 
 }  // namespace paceline::train

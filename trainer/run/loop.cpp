@@ -80,7 +80,8 @@ class Loop {
     iteration_seconds_.push_back(seconds * static_cast<double>(job_.first_epoch.batch) / static_cast<double>(images));
     epoch_score_ += result.score;
     const double loss = result.score.loss_sum / static_cast<double>(result.score.samples);
-    job_.journal->iteration({iteration, loss, seconds, job_.rate_at(iteration), result.staleness});
+    job_.journal->iteration(
+        {iteration, loss, seconds, job_.rate_at(iteration), result.staleness, job_.updater->gradient_norm()});
     show_progress(iteration, loss, seconds, images);
     if (!std::isfinite(loss)) stop_for_nonfinite_loss(iteration);
 
@@ -113,17 +114,22 @@ class Loop {
     images_per_s_ = images_per_s_ > 0 ? 0.8 * images_per_s_ + 0.2 * rate : rate;
     const RunPlan& plan = job_.plan;
     const RunPlan::Place place = plan.at(iteration);
-    // Measured in epochs, because a batch that grows makes iterations fewer and longer. The time of evaluations so far
-    // counts, since later epochs are evaluated too.
-    const double done = plan.epochs_before(iteration + 1) - plan.epochs_before(job_.first_iteration);
-    const double left = plan.epochs_before(job_.iterations) - plan.epochs_before(iteration + 1);
     job_.journal->progress().show({.epoch = place.epoch + 1,
                                    .epochs = plan.at(job_.iterations - 1).epoch + 1,
                                    .step = place.iteration + 1,
                                    .steps = place.plan.iterations(),
                                    .images_per_s = images_per_s_,
                                    .loss = loss,
-                                   .seconds_left = seconds_since(run_start_) / done * left});
+                                   .seconds_left = seconds_left(iteration)});
+  }
+
+  // Measured in epochs, because a batch that grows makes iterations fewer and longer. The time of evaluations so far
+  // counts, since later epochs are evaluated too.
+  double seconds_left(std::uint64_t iteration) const {
+    const double done = job_.plan.epochs_before(iteration + 1);
+    const double share =
+        (job_.plan.epochs_before(job_.iterations) - done) / (done - job_.plan.epochs_before(job_.first_iteration));
+    return seconds_since(run_start_) * share;
   }
 
   // The first rank whose own loss is not finite reports its layer.
@@ -169,16 +175,21 @@ class Loop {
     check_state(job_, iteration);
     const bool last = iteration + 1 == job_.iterations;
     if (last || (job_.options.eval_every > 0 && report.epoch % job_.options.eval_every == 0)) {
-      report.test_images = evaluate_now(iteration).samples;
+      const Score score = evaluate_now(iteration);
+      report.test_images = score.samples;
+      report.test_top_5 = top_5_of(score);
       report.test_loss = end_.test_loss;
       report.test_accuracy = end_.test_accuracy;
     }
     report.seconds = job_.seconds_since_start();
+    report.seconds_left = seconds_left(iteration);
     job_.journal->epoch(report);
     if (const auto staleness = job_.updater->take_staleness()) job_.journal->staleness(report.epoch, *staleness);
     if (job_.checkpoint_times) {
+      const bool best = job_.options.keep_best && report.test_accuracy.value_or(-1) > job_.resumed.best_accuracy;
+      if (best) job_.resumed.best_accuracy = *report.test_accuracy;
       const bool due = job_.checkpoint_times->meets(iteration + 1) && job_.checkpoint_times->due(iteration + 1);
-      if (due || last || job_.checkpoint_times->each_epoch()) save_state(job_, iteration + 1);
+      if (due || last || best || job_.checkpoint_times->each_epoch()) save_state(job_, iteration + 1, best);
     }
     epoch_score_ = {};
     epoch_start_ = Clock::now();
@@ -198,10 +209,18 @@ class Loop {
   // For a run that does not train.
   void evaluate_alone() {
     const Score score = evaluate_now(job_.iterations - 1);
-    job_.journal->line(fmt::format(
-        "{}: test accuracy {:.2f} % ({} of {} test images right)",
-        job_.options.evaluate_only ? "evaluated without training" : "the checkpoint is of a complete run",
-        100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples), score.correct, score.samples));
+    const std::optional<double> top_5 = top_5_of(score);
+    job_.journal->line(
+        fmt::format("{}: test accuracy {:.2f} % ({} of {} test images right){}",
+                    job_.options.evaluate_only ? "evaluated without training" : "the checkpoint is of a complete run",
+                    100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples), score.correct,
+                    score.samples, top_5 ? fmt::format(", {:.2f} % among the best five classes", 100 * *top_5) : ""));
+  }
+
+  // Empty if there are no more than five classes, among which every image is right.
+  std::optional<double> top_5_of(const Score& score) const {
+    if (job_.data.train->classes() <= 5) return std::nullopt;
+    return static_cast<double>(score.in_top_5) / static_cast<double>(score.samples);
   }
 
   void export_weights() {

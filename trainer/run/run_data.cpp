@@ -133,7 +133,7 @@ RunData open_folder(const TrainOptions& options, const std::string& listing, Col
     train = std::make_unique<FolderSource>(options.data, listing, Part::train, image_size, options.fraction);
     test = std::make_unique<FolderSource>(options.data, listing, Part::test, image_size, options.fraction);
     check_classes(options, train->classes());
-    if (!options.broadcast_data) train->check_first();
+    if (!options.broadcast_data && collectives.rank() != 0) train->check_first();
   });
   if (options.broadcast_data) broadcast_pictures(*train, *test, options.on_bad_image == "skip", collectives);
   RunData data;
@@ -168,19 +168,21 @@ RunData open_data(const TrainOptions& options, Collectives& collectives) {
     });
     return in_memory(std::move(data), fmt::format("synthetic {} px", image_size));
   }
-  std::string listing;  // empty: CIFAR-10's files
+  std::string listing, note;  // listing: empty for CIFAR-10's files
   IgnoredFiles ignored;
   together(collectives, [&] {
     if (collectives.rank() != 0) return;
     require_directory(options.data);  // first, because nothing else is true of a misspelt name
     if (is_image_folder(options.data)) {
       listing = list_image_folder(options.data, &ignored);
+      note = ignored.line();
+    } else {
+      note = check_cifar10(options.data);
     }
   });
   share(collectives, listing);
-  if (listing.empty()) return open_cifar10(options, collectives);
-  RunData data = open_folder(options, listing, collectives);
-  data.note = ignored.line();
+  RunData data = listing.empty() ? open_cifar10(options, collectives) : open_folder(options, listing, collectives);
+  data.note = note;
   return data;
 }
 

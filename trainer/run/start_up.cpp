@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -46,7 +47,10 @@ void check_outputs(const Job& job) {
   if (job.ranks.rank() != 0) return;
   if (!o.checkpoint.empty()) {
     check_writable(o.checkpoint);
-    if (!o.resume && !o.overwrite_checkpoint) check_no_checkpoint(o.checkpoint);
+    if (!o.resume && !o.overwrite_checkpoint) {
+      check_no_checkpoint(o.checkpoint);
+      if (o.keep_best) check_no_checkpoint(best_checkpoint(o.checkpoint));
+    }
   }
   if (!o.export_weights.empty()) check_writable(o.export_weights);
   const auto refuse_equal = [](const char* a, const std::string& file, const char* b, const std::string& other) {
@@ -119,6 +123,7 @@ ModelOptions model_options(Job& job) {
   set_variants(o.optimization, sum_over_ranks, model);
   model.cifar_stem = job.data.train->image_size() <= 64;
   model.dtype = o.dtype;
+  model.winograd = !o.exact;
   if (o.plan_cache != "none") {
     model.plan_cache = o.plan_cache == "default" ? cuda::default_plan_cache().string() : o.plan_cache;
   }
@@ -349,11 +354,16 @@ void make_job_updater(Job& job) {
                 .batch = static_cast<std::size_t>(o.batch_size),
                 .delay = job.faults.slow_rank.of(job.ranks.rank())};
   parts.clip_norm = o.optimization.clip_gradient_norm;
+  std::array<std::uint64_t, 1> logs = {o.log.empty() && o.tensorboard.empty() ? 0u : 1u};  // rank 0's
+  job.ranks.broadcast(std::span<std::uint64_t>(logs), 0);
+  parts.measure_norm = logs[0] != 0;
   parts.values = o.updater_values;
   if (job.faults.tiny_buckets) parts.values["bucket-mb"] = 0x1p-20;  // one byte
   job.updater = job.staged ? make_pipelined_updater(parts, *job.staged->pipeline, job.replicas.size())
                            : make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);
+  const std::span<float> warm_start = job.updater->warm_start();  // of another size with another rank of PowerSGD
+  if (job.resumed.warm_start.size() == warm_start.size()) std::ranges::copy(job.resumed.warm_start, warm_start.begin());
 }
 
 }  // namespace
@@ -375,8 +385,10 @@ std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& s
   start::set_segments(job);
   share_state(job);
   // Opened last, so that a run that cannot start leaves the log of an earlier run as it is.
-  together(job.ranks,
-           [&] { job.journal = std::make_unique<Journal>(job.ranks.rank(), job.options.log, job.options.resume); });
+  together(job.ranks, [&] {
+    job.journal =
+        std::make_unique<Journal>(job.ranks.rank(), job.options.log, job.options.resume, job.options.tensorboard);
+  });
   start::announce(job);
   start::make_loader(job);
   start::make_job_updater(job);

@@ -60,6 +60,7 @@ struct TrainOptions {
   OptimizationOptions optimization;
   std::uint64_t seed = 1;
   std::string dtype = "f32";
+  bool exact = false;          // no Winograd's algorithm
   std::string device = "cpu";  // or cuda, auto
   bool share_gpu = false;
   bool cuda_graphs = false, no_fusion = false;
@@ -68,13 +69,14 @@ struct TrainOptions {
   std::string communicator = "mpi";
   bool communicator_given = false;  // if not, the program chooses one for GPUs
   std::string allreduce_dtype = "f32";
-  nccl::Options reduction;                 // its type is allreduce_dtype
-  std::string log, checkpoint;             // files; empty: none
-  std::string checkpoint_every = "epoch";  // as parse_checkpoint_every() takes it
-  unsigned keep = 1;                       // checkpoints
-  std::string import_weights;              // safetensors file of the first weights; empty: drawn from the seed
-  std::string export_weights;              // safetensors file of the last weights; empty: none
-  bool evaluate_only = false;              // no training
+  nccl::Options reduction;                   // its type is allreduce_dtype
+  std::string log, tensorboard, checkpoint;  // files, and the directory of an event file; empty: none
+  std::string checkpoint_every = "epoch";    // as parse_checkpoint_every() takes it
+  unsigned keep = 1;                         // checkpoints
+  bool keep_best = false;                    // and that of the best test accuracy
+  std::string import_weights;                // safetensors file of the first weights; empty: drawn from the seed
+  std::string export_weights;                // safetensors file of the last weights; empty: none
+  bool evaluate_only = false;                // no training
   bool resume = false, overwrite_checkpoint = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
   double target_accuracy = 0.9;

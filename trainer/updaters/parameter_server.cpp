@@ -201,6 +201,7 @@ class ParameterServerUpdater : public Updater {
     StepResult result;
     result.score = pass_.run(batch, iteration);
     if (!std::isfinite(result.score.loss_sum)) throw Error(nonfinite_loss(iteration, rate, nonfinite_layer()));
+    if (measures_norm()) gradient_norm_ = std::sqrt(squares_of(model_.gradients()));
     Note note{version_, 0, rate, 0, stop ? 1u : 0u};
     {
       const Range range(Category::allreduce, exchange_, 2 * model_.gradients().size_bytes());

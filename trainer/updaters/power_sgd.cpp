@@ -40,14 +40,15 @@ class PowerSgdUpdater : public CompressedUpdater {
     }
     p_.resize(first_message_);
     q_.resize(second_message_);
-    restart();
+    for (const Matrix& matrix : matrices_) fill_normal(q_of(matrix), seed_ * 1'000'003 + matrix.parameter);
   }
 
-  // Q starts anew, too, so that a resumed run goes on with the same bits.
+  // Counts anew, so that a run that resumes from here draws the same columns.
   bool settle(bool stop) override {
-    restart();
+    redrawn_ = 0;
     return CompressedUpdater::settle(stop);
   }
+  std::span<float> warm_start() override { return q_; }
 
  private:
   struct Vector {
@@ -63,11 +64,6 @@ class PowerSgdUpdater : public CompressedUpdater {
   std::span<float> p_of(const Matrix& m) { return std::span(p_).subspan(m.p, m.shape.rows * m.shape.rank); }
   std::span<float> q_of(const Matrix& m) { return std::span(q_).subspan(m.q, m.shape.columns * m.shape.rank); }
   const Parameter& parameter(std::size_t index) const { return model_.parameters()[index]; }
-
-  void restart() {
-    for (const Matrix& matrix : matrices_) fill_normal(q_of(matrix), seed_ * 1'000'003 + matrix.parameter);
-    restarts_ = 0;
-  }
 
   StepResult average(const Score& local, bool stop) override {
     const std::span<float> gradient = model_.gradients();
@@ -121,13 +117,13 @@ class PowerSgdUpdater : public CompressedUpdater {
   // A column of Q that has become 0 would stay 0.
   void redraw(const Matrix& m, std::size_t column) {
     std::vector<float> fresh(m.shape.columns);
-    fill_normal(fresh, (seed_ * 1'000'003 + m.parameter) * 1'000'003 + ++restarts_);
+    fill_normal(fresh, (seed_ * 1'000'003 + m.parameter) * 1'000'003 + ++redrawn_);
     const std::span<float> q = q_of(m);
     for (std::size_t j = 0; j < fresh.size(); ++j) q[j * m.shape.rank + column] = fresh[j];
   }
 
   const std::uint64_t seed_;
-  std::uint64_t restarts_ = 0;  // of columns, since the last restart of all; the same on all ranks
+  std::uint64_t redrawn_ = 0;  // columns since the last settle(); the same on all ranks
   std::vector<Vector> vectors_;
   std::vector<Matrix> matrices_;
   std::size_t first_message_ = 0, second_message_ = 0;  // values

@@ -4,26 +4,34 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "trainer/core/ranges.h"
 
 namespace paceline::train {
 
 StepResult Updater::agree(const Score& local, bool stop, bool again) {
-  std::array sums = {local.loss_sum, static_cast<double>(local.correct), static_cast<double>(local.samples),
-                     stop ? 1.0 : 0.0, again ? 1.0 : 0.0};
+  std::array sums = {local.loss_sum,
+                     static_cast<double>(local.correct),
+                     static_cast<double>(local.samples),
+                     static_cast<double>(local.in_top_5),
+                     stop ? 1.0 : 0.0,
+                     again ? 1.0 : 0.0};
   collectives_.allreduce_sum(sums);
   StepResult result;
-  result.score = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
-  result.stop = sums[3] > 0;
-  result.again = sums[4] > 0;
+  result.score = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+                  static_cast<std::int64_t>(sums[3])};
+  result.stop = sums[4] > 0;
+  result.again = sums[5] > 0;
   return result;
 }
 
 void Updater::apply(std::span<float> gradient, double rate) {
   const Range range(Category::optimizer);
-  if (clip_norm_) {
-    const double divisor = clip_divisor(squares_of(gradient), *clip_norm_);
+  if (clip_norm_ || measure_norm_) {
+    const double squares = squares_of(gradient);
+    gradient_norm_ = std::sqrt(squares);
+    const double divisor = clip_norm_ ? clip_divisor(squares, *clip_norm_) : 1;
     if (divisor != 1) model_.memory().divide(gradient, static_cast<float>(divisor));
   }
   const Slice own = optimizer_.shard();

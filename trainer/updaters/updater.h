@@ -44,6 +44,7 @@ struct UpdaterParts {
   Optimizer& optimizer;
   PassOptions pass{};
   std::optional<double> clip_norm{};  // of the averaged gradient; no clipping if empty
+  bool measure_norm = false;          // for gradient_norm(); the same on all ranks
   UpdaterValues values{};             // of the updater's own options
 
   std::optional<double> value(const UpdaterOption& option) const { return value_of(values, option); }
@@ -57,7 +58,8 @@ class Updater {
         reduction_(*parts.communicator.reduction),
         optimizer_(parts.optimizer),
         pass_(parts.model, parts.pass),
-        clip_norm_(parts.clip_norm) {
+        clip_norm_(parts.clip_norm),
+        measure_norm_(parts.measure_norm) {
     if (DeviceTransfers* const device = reduction_.device()) device->set_stream(model_.stream());
     optimizer_.follow(model_.stream());
     if (!reduction_.memory().required()) return;
@@ -87,7 +89,15 @@ class Updater {
   virtual std::span<const float> pending() { return {}; }
   virtual void restore_pending(std::span<const float>) {}
 
+  // What the next compression starts from, equal on all ranks, which a resumed run needs as well; empty if there is
+  // none. Written by a resumed run before its first step. After settle().
+  virtual std::span<float> warm_start() { return {}; }
+
   virtual std::optional<StalenessReport> take_staleness() { return std::nullopt; }  // rank 0, after settle()
+
+  // The norm of the gradient that the last step applied, before clipping: of the averaged gradient, with an
+  // asynchronous updater of this rank's own. Empty if it was not measured, or on ranks that took no step.
+  std::optional<double> gradient_norm() const { return gradient_norm_; }
 
   // After a step whose loss is not finite: the layer of this rank in which the first such value appeared; empty if this
   // rank's own loss is finite.
@@ -101,6 +111,8 @@ class Updater {
   // first, if clip_norm is given and its norm is larger.
   void apply(std::span<float> gradient, double rate);
 
+  bool measures_norm() const { return measure_norm_; }
+
   // Σ g² over all parameters, if this rank has `gradient`. A collective call where ranks have parts of it.
   virtual double squares_of(std::span<const float> gradient) { return model_.memory().sum_of_squares(gradient); }
 
@@ -109,9 +121,11 @@ class Updater {
   GradientReduction& reduction_;
   Optimizer& optimizer_;
   GradientPass pass_;
+  std::optional<double> gradient_norm_;
 
  private:
   const std::optional<double> clip_norm_;
+  const bool measure_norm_;
   std::shared_ptr<float> gradients_;  // in memory of the communication library, if it needs that
 };
 

@@ -91,6 +91,13 @@ ranks 2 "${run[@]}" --updater parameter_server --iterations 6 --checkpoint serve
 ranks 2 "${run[@]}" --iterations 4 --checkpoint timed --checkpoint-every 0.001s --keep 9 >/dev/null
 [ "$(ls timed.* | wc -l)" -eq 3 ] || fail "by time: $(ls timed*)"
 
+# PowerSGD goes on with the matrices and the residual that the checkpoint holds.
+with=("${run[@]}" --updater power_sgd --eval-every 0 --checkpoint-every 3)
+ranks 2 "${with[@]}" --iterations 8 --checkpoint low-rank --keep 3 >/dev/null
+ranks 2 "${with[@]}" --iterations 8 --checkpoint low-rank.2 --resume --log low-rank.jsonl >/dev/null
+grep -q '"first_iteration":3' low-rank.jsonl || fail "not after iteration 3: $(head -1 low-rank.jsonl)"
+cmp low-rank low-rank.2 || fail "power_sgd: resumed: other bits"
+
 # A resumed run prints one line for each difference and nothing else.
 resumes() {
   local rate=$1
@@ -115,3 +122,21 @@ grep -q '"first_iteration":3' other.jsonl || fail "on other ranks: $(head -1 oth
 ranks 1 "${run[@]}" --iterations 5 --checkpoint odd >/dev/null
 status 1 mpirun --bind-to none -n 2 "$TRAIN" --threads 1 "${run[@]}" --epochs 1 --checkpoint odd --resume
 grep -q 'odd: written after 20 images of an epoch, where this run takes 8 at a time' stderr || fail "$(cat stderr)"
+
+# --keep-best: FILE.best is the checkpoint of the best evaluation of the whole run, of the part before it resumed as well.
+best=(--synthetic --image-size 16 --width 0.125 --train-images 40 --test-images 30 --lr 0.05 --batch-size 4 --keep-best)
+ranks 1 "${best[@]}" --epochs 3 --checkpoint kept --log kept.jsonl >/dev/null
+ranks 1 "${best[@]}" --epochs 6 --checkpoint kept --resume --log kept.jsonl >/dev/null
+ranks 1 "${best[@]/--keep-best/--evaluate-only}" --checkpoint kept.best --resume >evaluated
+python3 - <<'PY'
+import json
+import re
+epochs = [line for line in map(json.loads, open("kept.jsonl")) if line["event"] == "epoch"]
+best = max(line["test_accuracy"] for line in epochs)
+(percent,) = re.findall(r"test accuracy ([0-9.]+) %", open("evaluated").read())
+assert len(epochs) == 6 and abs(float(percent) - 100 * best) < 0.01, (percent, epochs)
+assert all(line["test_top5_accuracy"] >= line["test_accuracy"] for line in epochs), epochs
+PY
+rm kept
+status 1 "$TRAIN" --threads 1 "${best[@]}" --epochs 1 --checkpoint kept
+says "kept.best: exists already"

@@ -173,6 +173,7 @@ Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, s
       score.loss_sum += smoothing * (row[label] - mean);
     }
     score.correct += top - row == label;
+    score.in_top_5 += std::count_if(row, row + classes, [&](float logit) { return logit > row[label]; }) < 5;
   }
   score.samples = static_cast<std::int64_t>(labels.size());
   return score;

@@ -120,7 +120,7 @@ class CudaModel final : public Model {
         flops_{network.forward_flops(), network.train_flops()},
         input_(stream_, network.layers()[0].out, batch_),
         labels_(device_buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t))),
-        losses_(device_buffer(static_cast<std::size_t>(batch_) * 2 * sizeof(double))),
+        losses_(device_buffer(static_cast<std::size_t>(batch_) * 3 * sizeof(double))),
         score_(device_buffer(sizeof(BatchScore) + sizeof(unsigned))),
         host_(pinned_buffer(sizeof(Host) + static_cast<std::size_t>(batch_) * sizeof(std::int32_t))) {
     if (network.layers().back().kind != LayerKind::linear) {
@@ -292,7 +292,8 @@ class CudaModel final : public Model {
                            classes_, mode == Mode::train ? label_smoothing_ : 0, losses_.data<double>(), score);
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(&host().score, score, sizeof *score, cudaMemcpyDeviceToHost, stream_));
     stream_.synchronize();
-    return {host().score.loss_sum, host().score.correct, static_cast<std::int64_t>(labels.size())};
+    return {host().score.loss_sum, host().score.correct, static_cast<std::int64_t>(labels.size()),
+            host().score.in_top_5};
   }
 
   const float* logits() { return static_cast<const float*>(network_.tensor(network_.layers().size() - 1).value); }

@@ -28,6 +28,7 @@ struct Step {
 struct BatchScore {
   double loss_sum = 0;
   long long correct = 0;
+  long long in_top_5 = 0;
 };
 
 struct Rows {  // of the tensors of a channel-wise kernel
@@ -119,7 +120,7 @@ void average_pool(cudaStream_t, Storage, const void* x, void* y, const Pool&);  
 void average_pool_backward(cudaStream_t, Storage, const void* dy, void* dx, const Pool&);
 
 // ---- loss: softmax and cross-entropy of `samples` rows of `classes` fp32 logits ----
-// losses: samples × 2 doubles of scratch. score: the sums over the rows. smoothing: the share of each label that is
+// losses: samples × 3 doubles of scratch. score: the sums over the rows. smoothing: the share of each label that is
 // spread evenly over all classes.
 void cross_entropy(cudaStream_t, const float* logits, const std::int32_t* labels, std::int64_t samples,
                    std::int64_t classes, double smoothing, double* losses, BatchScore* score);

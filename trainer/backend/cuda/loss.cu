@@ -9,6 +9,19 @@ namespace {
 
 constexpr unsigned loss_threads = 128;
 
+// The sum of all threads' values: the same for all threads.
+__device__ double sum_over_threads(double own) {
+  __shared__ double sums[loss_threads];
+  __syncthreads();  // a thread may still read the sum before
+  sums[threadIdx.x] = own;
+  __syncthreads();
+  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  return sums[0];
+}
+
 struct Top {
   float value;
   long long position;
@@ -17,7 +30,6 @@ struct Top {
 // The largest logit, the first of equal ones, and Σ exp(logit − largest): the same for all threads.
 __device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) {
   __shared__ Top tops[loss_threads];
-  __shared__ double sums[loss_threads];
   Top own{row[0], 0};
   for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) {
     if (row[c] > own.value) own = {row[c], c};
@@ -36,27 +48,14 @@ __device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) 
   double sum = 0;
   for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads)
     sum += exp(static_cast<double>(row[c]) - top.value);
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  return sums[0];
+  return sum_over_threads(sum);
 }
 
 // The mean of a row's logits: the same for all threads.
 __device__ double row_mean(const float* row, std::int64_t classes) {
-  __shared__ double sums[loss_threads];
   double sum = 0;
   for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) sum += row[c];
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  return sums[0] / static_cast<double>(classes);
+  return sum_over_threads(sum) / static_cast<double>(classes);
 }
 
 __global__ void __launch_bounds__(loss_threads)
@@ -67,24 +66,31 @@ __global__ void __launch_bounds__(loss_threads)
   Top top{};
   const double sum = softmax_sum(row, classes, top);
   const double smoothed = smoothing > 0 ? smoothing * (row[label] - row_mean(row, classes)) : 0;
+  double above = 0;
+  for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) above += row[c] > row[label];
+  above = sum_over_threads(above);
   if (threadIdx.x != 0) return;
-  losses[2 * blockIdx.x] = log(sum) + top.value - row[label] + smoothed;
-  losses[2 * blockIdx.x + 1] = top.position == label;
+  double* const of_sample = losses + 3 * blockIdx.x;
+  of_sample[0] = log(sum) + top.value - row[label] + smoothed;
+  of_sample[1] = top.position == label;
+  of_sample[2] = above < 5;
 }
 
 __global__ void __launch_bounds__(loss_threads)
     add_scores_kernel(const double* losses, std::int64_t samples, BatchScore* score) {
-  __shared__ double sums[loss_threads][2];
-  double loss = 0, correct = 0;
-  for (std::int64_t i = threadIdx.x; i < samples; i += loss_threads)
-    loss += losses[2 * i], correct += losses[2 * i + 1];
-  sums[threadIdx.x][0] = loss;
-  sums[threadIdx.x][1] = correct;
-  __syncthreads();
+  double loss = 0, correct = 0, in_top_5 = 0;
+  for (std::int64_t i = threadIdx.x; i < samples; i += loss_threads) {
+    loss += losses[3 * i];
+    correct += losses[3 * i + 1];
+    in_top_5 += losses[3 * i + 2];
+  }
+  loss = sum_over_threads(loss);
+  correct = sum_over_threads(correct);
+  in_top_5 = sum_over_threads(in_top_5);
   if (threadIdx.x != 0) return;
-  for (unsigned i = 1; i < loss_threads; ++i) loss += sums[i][0], correct += sums[i][1];
   score->loss_sum = loss;
   score->correct = static_cast<long long>(correct);
+  score->in_top_5 = static_cast<long long>(in_top_5);
 }
 
 __global__ void __launch_bounds__(loss_threads)

@@ -124,6 +124,7 @@ TEST_F(Record, PassesTheCounterIntervalOn) {
 
 TEST_F(Record, HelpIsGroupedByTopic) {
   const Outcome help = record("--help");
+  EXPECT_THAT(help.output, HasSubstr("--nvtx-domains NAMES ...  ")) << "the text is glued to its option";
   std::size_t at = 0;
   for (const char* topic : {"Output:", "What to record:", "Limits:", "Flight recorder and hangs:"}) {
     const std::size_t found = help.output.find(topic);

@@ -132,6 +132,35 @@ TEST(Checkpoint, IsNotOverwrittenByDefault) {
               AllOf(HasSubstr(file.string()), HasSubstr("‹resume›"), HasSubstr("‹overwrite-checkpoint›")));
 }
 
+TEST(Checkpoint, KeepsTheBestWhenALaterOneReplacesIt) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "run.checkpoint";
+  for (const std::uint64_t iteration : {1, 2, 3}) {
+    ReversedModel model;
+    Sgd optimizer(7, {});
+    Position here = position;
+    here.iteration = iteration;
+    RunState state;
+    state.best_accuracy = 0.5;
+    state.warm_start = {1, 2, static_cast<float>(iteration)};
+    write_checkpoint(file, here, model, optimizer, state);
+    if (iteration < 3) keep_as_best(file);
+  }
+  const auto read = [](const std::filesystem::path& from, RunState& state) {
+    ReversedModel model;
+    Sgd optimizer(7, {});
+    return read_checkpoint(from, position, model, optimizer, &state).iteration;
+  };
+  RunState best, last;
+  EXPECT_EQ(read(best_checkpoint(file), best), 2u);
+  EXPECT_EQ(read(file, last), 3u);
+  EXPECT_EQ(best.best_accuracy, 0.5);
+  EXPECT_EQ(best.warm_start, (std::vector<float>{1, 2, 2}));
+  EXPECT_EQ(last.warm_start, (std::vector<float>{1, 2, 3}));
+  EXPECT_THAT(message_of<Error>([&] { keep_as_best(directory / "none"); }),
+              HasSubstr("none.best: the best checkpoint cannot be kept"));
+}
+
 TEST(Checkpoint, HoldsTheFactsOfTheRun) {
   const TemporaryDirectory directory;
   ReversedModel model;

@@ -163,6 +163,19 @@ TEST(LabelSmoothing, AppliesToTheTrainingLossOfAModel) {
   }
 }
 
+TEST(Score, CountsALabelAmongTheBestFiveUnlessFiveLogitsAreLarger) {
+  const std::vector<float> logits{6, 5, 4, 3, 2, 1, 0,   // the fifth
+                                  6, 5, 4, 3, 2, 1, 0,   // the sixth
+                                  1, 1, 1, 1, 1, 1, 1};  // equal ones are not larger
+  const std::vector<std::int32_t> labels{4, 5, 6};
+  const Score score = kernels::cross_entropy(logits.data(), labels, 7, 0);
+  EXPECT_EQ(score.in_top_5, 2);
+  EXPECT_EQ(score.correct, 0);
+  Score twice = score;
+  twice += score;
+  EXPECT_EQ(twice.in_top_5, 4);
+}
+
 }  // namespace
 }  // namespace regularization_test
 }  // namespace paceline::train

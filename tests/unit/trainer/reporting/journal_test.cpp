@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -39,10 +40,11 @@ std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
 
 TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
   const TemporaryDirectory directory;
+  testing::internal::CaptureStdout();
   {
     Journal journal(0, directory / "log.jsonl", false);
     journal.start({{"model", "resnet18"}});
-    journal.iteration({.iteration = 0, .loss = 2.5, .seconds = 0.25, .learning_rate = 0.1});
+    journal.iteration({.iteration = 0, .loss = 2.5, .seconds = 0.25, .learning_rate = 0.1, .gradient_norm = 1.5});
     EpochReport epoch;
     epoch.epoch = epoch.epochs = 1;
     epoch.train_loss = 1.5;
@@ -50,6 +52,8 @@ TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
     journal.epoch(epoch);
     epoch.test_loss = 1.25;
     epoch.test_accuracy = 0.75;
+    epoch.test_top_5 = 0.875;
+    epoch.seconds_left = 90;
     journal.epoch(epoch);
     EndReport end;
     end.images = 64;
@@ -57,19 +61,28 @@ TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
     end.steady_images_per_s = 32;
     journal.end(end);
   }
+  const std::string said = testing::internal::GetCapturedStdout();
   const auto lines = lines_of(directory / "log.jsonl");
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0], (nlohmann::json{{"event", "start"}, {"model", "resnet18"}}));
-  EXPECT_EQ(lines[1],
-            (nlohmann::json{
-                {"event", "iteration"}, {"iteration", 0}, {"loss", 2.5}, {"seconds", 0.25}, {"learning_rate", 0.1}}));
+  EXPECT_EQ(lines[1], (nlohmann::json{{"event", "iteration"},
+                                      {"iteration", 0},
+                                      {"loss", 2.5},
+                                      {"seconds", 0.25},
+                                      {"learning_rate", 0.1},
+                                      {"gradient_norm", 1.5}}));
   EXPECT_EQ(lines[2].at("event"), "epoch");
   EXPECT_EQ(lines[2].at("epoch"), 1);
   EXPECT_EQ(lines[2].at("train_loss"), 1.5);
   EXPECT_EQ(lines[2].at("images_per_s"), 128);
   EXPECT_GT(lines[2].at("peak_memory_bytes"), 1 << 20);
   EXPECT_FALSE(lines[2].contains("test_accuracy"));  // it was not evaluated
+  EXPECT_FALSE(lines[2].contains("test_top5_accuracy"));
   EXPECT_EQ(lines[3].at("test_accuracy"), 0.75);
+  EXPECT_EQ(lines[3].at("test_top5_accuracy"), 0.875);
+  EXPECT_EQ(lines[3].at("seconds_left"), 90);
+  EXPECT_THAT(said, testing::HasSubstr("0.0 GFLOP/s, 1:30 left\n"));
+  EXPECT_THAT(said, testing::HasSubstr("0.0 GFLOP/s\n")) << "the last epoch leaves no time";
   EXPECT_EQ(lines[4].at("event"), "end");
   EXPECT_EQ(lines[4].at("images"), 64);
   EXPECT_EQ(lines[4].at("seconds"), 4);
@@ -97,6 +110,46 @@ TEST(Journal, NamesALogThatCannotBeWritten) {
   const TemporaryDirectory directory;
   EXPECT_THAT(message_of<Error>([&] { Journal(0, directory / "none" / "log.jsonl", false); }),
               testing::HasSubstr((directory / "none" / "log.jsonl").string()));
+}
+
+// The check value of the CRC-32C is 0xe3069283.
+TEST(EventFile, HasTheChecksumsOfTensorFlow) {
+  EXPECT_EQ(masked_crc32c("123456789"), 0xc78ab0e5u);
+  EXPECT_EQ(masked_crc32c(""), 0xa282ead8u);
+}
+
+TEST(EventFile, HoldsOneRecordForTheVersionAndOneForEachCall) {
+  const TemporaryDirectory directory;
+  {
+    Journal journal(0, "", false, directory / "a" / "events");
+    journal.iteration({.iteration = 7, .loss = 0.5});
+  }
+  Journal(1, "", false, directory / "b");
+  EXPECT_FALSE(std::filesystem::exists(directory / "b")) << "written by another rank than 0";
+  const std::filesystem::directory_iterator files(directory / "a" / "events");
+  EXPECT_THAT(files->path().filename().string(), testing::StartsWith("events.out.tfevents."));
+  std::string rest = content_of(files->path());
+  std::vector<std::string> events;
+  while (!rest.empty()) {
+    std::uint64_t length = 0;
+    std::uint32_t of_length = 0, of_event = 0;
+    ASSERT_GE(rest.size(), 16u);
+    std::memcpy(&length, rest.data(), 8);
+    std::memcpy(&of_length, rest.data() + 8, 4);
+    ASSERT_GE(rest.size(), 16 + length);
+    events.push_back(rest.substr(12, length));
+    std::memcpy(&of_event, rest.data() + 12 + length, 4);
+    EXPECT_EQ(of_length, masked_crc32c(rest.substr(0, 8)));
+    EXPECT_EQ(of_event, masked_crc32c(events.back()));
+    rest.erase(0, 16 + length);
+  }
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].substr(9),
+            "\x1a\x0d"
+            "brain.Event:2");                     // field 3, 13 bytes
+  EXPECT_EQ(events[1].substr(9, 2), "\x10\x08");  // step 8: after iteration 7
+  const std::string loss = std::string("\x0a\x15\x0a\x0eiteration/loss\x15") + std::string("\0\0\0\x3f", 4);
+  EXPECT_THAT(events[1], testing::HasSubstr(loss));
 }
 
 TEST(Progress, FitsItsWidthAndKeepsTheMostImportantEntries) {

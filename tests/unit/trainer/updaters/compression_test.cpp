@@ -189,6 +189,7 @@ TEST(Compression, ContinuesFromItsResidualToTheBit) {
     std::ranges::copy(whole.model->weights(), resumed.model->weights().begin());
     std::ranges::copy(whole.optimizer.velocity(), resumed.optimizer.velocity().begin());
     resumed.updater->restore_pending(whole.updater->pending());
+    std::ranges::copy(whole.updater->warm_start(), resumed.updater->warm_start().begin());
     for (std::uint64_t t = 3; t < 6; ++t) {
       whole.step(t);
       resumed.step(t);
@@ -258,6 +259,23 @@ TEST(PowerSgd, ApproachesTheBestApproximationByWarmStarts) {
     left = next;
   }
   EXPECT_NEAR(left, std::sqrt(5.0 / 21), 1e-5);
+}
+
+TEST(PowerSgd, KeepsItsWarmStartWhereTheRanksMeet) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  CompressedJob job(ranks, "power_sgd", {.values = {{"power-sgd-rank", 2}}});
+  const auto state = [&] {
+    const std::span<float> q = job.updater->warm_start();
+    return std::vector<float>(q.begin(), q.end());
+  };
+  const std::vector<float> drawn = state();
+  for (std::uint64_t t = 0; t < 3; ++t) job.step(t);
+  const std::vector<float> warm = state();
+  EXPECT_NE(warm, drawn);
+  EXPECT_TRUE(job.equal_on_all_ranks(warm));
+  job.updater->settle(false);
+  EXPECT_EQ(state(), warm);
 }
 
 TEST(Compression, RefusesTypesOfTheWire) {

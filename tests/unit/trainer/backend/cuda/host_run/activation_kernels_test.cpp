@@ -269,23 +269,25 @@ TEST_P(HostRunOfActivations, LossScoreAndGradientAgreeWithTheReference) {
       Tensor logits(samples, {classes, 1, 1});
       logits.values = random_values(logits.values.size(), 0, 3);
       std::vector<std::int32_t> labels;
-      double correct = 0, smoothed = 0;
+      double correct = 0, in_top_5 = 0, smoothed = 0;
       for (std::int64_t n = 0; n < samples; ++n) {
         const auto row = logits.values.begin() + n * classes;
         if (n == 1) row[classes - 1] = row[classes / 2] = 20;
         const auto top = std::max_element(row, row + classes) - row;
         labels.push_back(static_cast<std::int32_t>(n % 2 == 0 ? 3 : top));
         correct += labels.back() == top;
+        in_top_5 += std::count_if(row, row + classes, [&](double logit) { return logit > row[labels.back()]; }) < 5;
         for (std::int64_t c = 0; c < classes; ++c) smoothed += row[labels.back()] - row[c];
       }
       const double loss =
           reference::cross_entropy(logits, labels) + smoothing * smoothed / static_cast<double>(classes);
       const std::vector<float> narrow(logits.values.begin(), logits.values.end());
-      std::vector<double> losses(2 * samples);
+      std::vector<double> losses(3 * samples);
       BatchScore score;
       kernels::cross_entropy(nullptr, narrow.data(), labels.data(), samples, classes, smoothing, losses.data(), &score);
       EXPECT_NEAR(score.loss_sum, loss, 1e-9 * loss);
       EXPECT_EQ(static_cast<double>(score.correct), correct);
+      EXPECT_EQ(static_cast<double>(score.in_top_5), in_top_5);
 
       Step step;
       step.loss_gradient = 0.5f;
