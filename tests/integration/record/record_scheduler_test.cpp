@@ -119,7 +119,7 @@ TEST_F(RecordScheduler, SumsAloneHaveTheAccuracyOfTheirReadings) {
 
 TEST_F(RecordScheduler, TwoProgramsOnOneCpuWaitForIt) {
   const std::string busy = SCHEDULED " naps spin spin spin";
-  const Ended ended = run(only_one_cpu() + "sh -c '" + recorded() + busy + " & " + busy + " > other; wait'");
+  const Ended ended = run(only_one_cpu() + recorded() + busy + " & " + only_one_cpu() + busy + " > other; wait");
   ASSERT_TRUE(ended.by_itself(0)) << ended.err;
   const analysis::Trace trace = load();
   const Track& main = main_of(trace.ranks.at(0));

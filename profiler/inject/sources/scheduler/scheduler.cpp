@@ -51,10 +51,12 @@ struct Thread {
   bool is_recorders = false;      // of the recorder, and left out
   bool has_sums = false;          // `sums` are known
   bool sums_stayed = false;       // the last turn found the sums unchanged and recorded nothing
+  bool is_off = false;            // its last switch was off its CPU
   bool is_cut = false;            // switches after `known_until` were lost
   unsigned file = 0;              // kept_files[file - 1], or none
   std::uint64_t known_until = 0;  // absolute ticks
   std::uint64_t read_at = 0;      // absolute ticks of the last reading
+  std::uint64_t switched_at = 0;  // absolute ticks of the last switch
   ThreadSums sums;
   SwitchRing ring;
 };
@@ -92,6 +94,7 @@ struct State {
   std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0;
   std::int64_t cost_ns = 0;  // of a turn, smoothed
   std::uint64_t threads_known = 0, switches_in_window = 0;
+  std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
   std::size_t rings = 0;
   std::uint64_t longest_wait_ns = 0;  // of a thread for a CPU, since the last turn
   unsigned busy_windows = 0;
@@ -179,11 +182,14 @@ std::size_t take_switches(Thread& thread, const Moment& now, bool records) {
     ++count;
     if (!records || record == SwitchRing::Record::lost) {
       thread.is_cut = true;
+      thread.is_off = false;
       return;
     }
     if (thread.is_cut) add_switch(thread.known_until, thread, ThreadState::unknown);
     thread.is_cut = false;
     const std::uint64_t at = ticks_at(raw_ns, state.last, now);
+    thread.is_off = record != SwitchRing::Record::in;
+    thread.switched_at = at;
     add_switch(at, thread,
                record == SwitchRing::Record::in    ? ThreadState::running
                : record == SwitchRing::Record::out ? ThreadState::blocked
@@ -198,7 +204,8 @@ void end_thread(const Thread& old, const Moment& now, bool records) {
   if (old.is_recorders) return;
   Thread thread = old;
   if (thread.ring.is_open()) take_switches(thread, now, records);
-  if (records) add_switch(std::max(now.ticks, thread.known_until), thread, ThreadState::ended);
+  // The kernel does not record the switch at the end: it came after all that is known of the thread.
+  if (records) add_switch(std::max(thread.switched_at, thread.read_at), thread, ThreadState::ended);
   close_ring(thread);
   if (thread.file == 0) return;
   kept_files[thread.file - 1].file.close();
@@ -212,7 +219,7 @@ bool is_recorders(pid_t id, const char* name) {
          strcmp(name, "paceline-cupti") == 0;
 }
 
-void find_thread(Thread& thread, pid_t id) {
+void find_thread(Thread& thread, pid_t id, bool records) {
   thread = {};
   thread.id = id;
   events::ThreadFound found{.thread = static_cast<std::uint32_t>(id)};
@@ -227,7 +234,12 @@ void find_thread(Thread& thread, pid_t id) {
   }
   if (state.switches_allowed && state.rings < most_rings && thread.ring.open(id) == 0) ++state.rings;
   thread.known_until = ticks();
-  emit_at(thread.known_until, found);
+  emit_at(state.listed_at != 0 ? state.listed_at : thread.known_until, found);
+  if (state.listed_at == 0 || !records) return;
+  // It began after the last list, when its sums were 0.
+  thread.has_sums = true;
+  thread.read_at = state.listed_at;
+  record_sums(thread, thread.read_at, thread.sums);
 }
 
 void list_threads(const Moment& now, bool records) {
@@ -247,11 +259,12 @@ void list_threads(const Moment& now, bool records) {
         state.switches_allowed = state.clock_allowed = false;
       }
       filter_looked_for = true;
-      find_thread(threads[kept++], listed[i]);
+      find_thread(threads[kept++], listed[i], records);
     }
   }
   while (old < thread_count) end_thread(before[old++], now, records);
   thread_count = kept;
+  state.listed_at = now.ticks;
 }
 
 // Many switches in two windows of a second in a row: the sums alone are recorded from here on.
@@ -266,6 +279,7 @@ void govern(std::int64_t now_ns) {
   for (std::size_t t = 0; t < thread_count; ++t) {
     if (!threads[t].ring.is_open()) continue;
     add_switch(threads[t].known_until, threads[t], ThreadState::unknown);
+    threads[t].is_off = false;
     close_ring(threads[t]);
   }
   say("%s: the threads of this process switch more than %llu times a second; from here on their running and waiting "
@@ -293,8 +307,8 @@ void take_turn(std::int64_t now_ns, bool last) {
     const bool has_ring = thread.ring.is_open();
     const std::size_t switches = has_ring ? take_switches(thread, now, records) : 0;
     state.switches_in_window += switches;
-    // A thread that did not switch still does what it did.
-    if (records && (!has_ring || switches > 0 || !thread.has_sums || last)) take_sums(thread);
+    // A thread that is off its CPU and did not switch still is.
+    if (records && (!thread.is_off || switches > 0 || !thread.has_sums || last)) take_sums(thread);
   }
   if (last && records) {
     for (std::size_t t = 0; t < thread_count; ++t) {
