@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perfetto's protobuf format (https://perfetto.dev/docs/reference/trace-packet-proto), which is smaller and opens
 // faster than JSON: a process for each rank, threads and tracks under it, slices as begin and end, marks as instants,
-// counters (a sum as its rise per second), arguments as debug annotations, and a flow from each call to the GPU work
-// that it started. Names, categories and texts are written once (interned). Packets are in the order of the tracks;
+// counters (a sum as its rise per second), arguments as debug annotations, a flow from each call to the GPU work that
+// it started, and the states of a thread as slices on a track below it, because Perfetto's own thread states need the
+// numbers of CPUs. Names, categories and texts are written once (interned). Packets are in the order of the tracks;
 // readers sort them by time.
 //
 // Timestamps are unsigned, on the clock "boottime", whose zero is the run's zero. Where a run has earlier times, all
@@ -16,6 +17,7 @@
 #include "analysis/index/correlations.h"
 #include "analysis/statistics/counters.h"
 #include "analysis/text/text_output.h"
+#include "analysis/trace/state_stretches.h"
 
 namespace paceline::analysis {
 namespace perfetto_writer {
@@ -169,6 +171,7 @@ class PerfettoWriter {
         samples(curve);
       } else {
         slices(rank, track, track_number);
+        states(track);
       }
     }
     correlations_.reset();
@@ -322,6 +325,27 @@ class PerfettoWriter {
       if (!job_.selection().slice(rank.tracks[work.track].slices, work.slice)) continue;
       event_.fixed64(event_fields::flows, flow(job_.first_track(rank) + work.track, work.slice));
     }
+  }
+
+  // The track of the thread is the current one.
+  void states(const Track& track) {
+    if (track.states.empty()) return;
+    ProtoMessage descriptor;
+    descriptor.integer(descriptor_fields::parent, track_);
+    track_ += std::uint64_t{1} << 41;
+    descriptor.integer(descriptor_fields::uuid, track_);
+    descriptor.text(descriptor_fields::name, track.states.exact ? "scheduler" : "scheduler, shares of the time");
+    describe(descriptor);
+    each_state(track.states, [&](ThreadState state, std::int64_t start_ns, std::int64_t duration_ns) {
+      const auto part = job_.selection().clipped(start_ns, start_ns + duration_ns);
+      if (!part) return;
+      begin_event(slice_begin);
+      event_.integer(event_fields::categories, categories_("scheduler", interned_));
+      event_.integer(event_fields::name, names_(thread_state_name(state), interned_));
+      end_event(part->from_ns);
+      begin_event(slice_end);
+      end_event(part->until_ns);
+    });
   }
 
   void samples(const CounterCurve& curve) {

@@ -63,5 +63,6 @@ std::unique_ptr<QueryTable> phases_table(RunData& data);
 std::unique_ptr<QueryTable> iterations_table(RunData& data);
 std::unique_ptr<QueryTable> collectives_table(RunData& data);
 std::unique_ptr<QueryTable> messages_table(RunData& data);
+std::unique_ptr<QueryTable> thread_states_table(RunData& data);
 
 }  // namespace paceline::analysis

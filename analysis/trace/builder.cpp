@@ -27,6 +27,10 @@ void populate(std::byte* begin, std::byte* end) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
 }
 
+bool did_something(const ThreadStates& states) {
+  return !states.empty() && states.running_ns.back() + states.waiting_ns.back() > 0;
+}
+
 // Depths come later.
 void resize_columns(Slices& slices, std::size_t size) {
   const auto resize = [&](auto& column) {
@@ -311,10 +315,26 @@ void TrackBuilder::add_sample(std::int64_t time_ns, double value) {
   track_.samples.value.push_back(value);
 }
 
+void TrackBuilder::add_states(ThreadStates states) {
+  ThreadStates& all = track_.states;
+  if (all.empty()) {
+    all = std::move(states);
+    return;
+  }
+  all.exact = all.exact && states.exact;
+  const std::int64_t running = all.running_ns.back(), waiting = all.waiting_ns.back();
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states.time_ns[i] <= all.time_ns.back()) continue;
+    all.time_ns.push_back(states.time_ns[i]);
+    all.running_ns.push_back(running + states.running_ns[i]);
+    all.waiting_ns.push_back(waiting + states.waiting_ns[i]);
+  }
+}
+
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
   cut_room();
   if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && track_.lost.empty() &&
-      !track_.main) {
+      !track_.main && !did_something(track_.states)) {
     return;
   }
   end_open_slices(end_ns);

@@ -12,10 +12,11 @@
 //   Trace trace = run.finish();
 //
 // Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, and leaves out tracks
-// without slices, marks, samples and losses but for the main thread's. Every track nests afterwards: where a slice
-// begins inside another one and ends after it, an overlap of at most 1 µs that is less than half of both is cut, and
-// else the shorter of the two moves onto a further track. Notes of the trace count what was cut, and what moved away
-// from main threads and streams. Cost: linear where slices come in the order of their starts, as a thread makes them.
+// without slices, marks, samples, losses and states in which the thread did something, but for the main thread's. Every
+// track nests afterwards: where a slice begins inside another one and ends after it, an overlap of at most 1 µs that is
+// less than half of both is cut, and else the shorter of the two moves onto a further track. Notes of the trace count
+// what was cut, and what moved away from main threads and streams. Cost: linear where slices come in the order of their
+// starts, as a thread makes them.
 //
 // Each rank has names and kinds of its own until finish(), so that several threads can build one rank each.
 #pragma once
@@ -104,6 +105,10 @@ class TrackBuilder {
 
   // Of a counter.
   void add_sample(std::int64_t time_ns, double value);
+
+  // Of a thread. More states of the same thread come in the order of time, their sums from 0 again; between two of them
+  // the thread is blocked.
+  void add_states(ThreadStates states);
 
   // Events of this track were lost between two times, both included. `events` is 0 where the number is not known;
   // `cause` is a key of Rank::dropped or "damage". The count in Rank::dropped is the caller's to set. Any order;

@@ -106,7 +106,16 @@ enum class EventType : std::uint8_t {
   // Values of the machine and of the process over time.
   counter = 128,
   sample = 129,
+
+  // What the scheduler did with the threads.
+  thread_found = 130,
+  thread_switch = 131,
+  thread_times = 132,
+  other_program = 133,
 };
+
+// What a thread does. unknown: its switches are not recorded from here on, only the sums of thread_times.
+enum class ThreadState : std::uint8_t { unknown = 0, running = 1, waiting = 2, blocked = 3, ended = 4 };
 
 // What an nccl_call event describes.
 enum class NcclCall : std::uint32_t { group_api = 1, collective_api = 2, peer_api = 3, kernel_launch = 4, group = 5 };

@@ -17,6 +17,7 @@
 #include "profiler/format/events_mpi.h"
 #include "profiler/format/events_nvtx.h"
 #include "profiler/format/events_recording.h"
+#include "profiler/format/events_scheduler.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::format {
@@ -63,6 +64,11 @@ inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0
 inline constexpr Field counter[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 64}};
 inline constexpr Field sample[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, Coding::series}, {2, 0, 64}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
+inline constexpr Field thread_found[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field thread_switch[] = {{0, 0, 32}, {0, 32, 8}, {0, 40, 24}};
+inline constexpr Field thread_times[] = {
+    {0, 0, 32}, {0, 32, 32}, {1, 0, 64, Coding::series}, {2, 0, 64, Coding::series}};
+inline constexpr Field other_program[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}, {3, 0, 64}, {4, 0, 64}};
 
 inline constexpr Field cuda_function[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}};
 inline constexpr Field cuda_stream[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 32}, {2, 32, 32}};
@@ -182,6 +188,10 @@ inline constexpr auto event_table = [] {
       row<NcclEnd>("nccl_end", Family::other, 0, fields::end),
       row<Counter>("counter", Family::other, has_definitions, fields::counter),
       row<Sample>("sample", Family::counter, 0, fields::sample),
+      row<ThreadFound>("thread_found", Family::other, has_definitions, fields::thread_found),
+      row<ThreadSwitch>("thread_switch", Family::other, 0, fields::thread_switch),
+      row<ThreadTimes>("thread_times", Family::other, 0, fields::thread_times),
+      row<OtherProgram>("other_program", Family::other, 0, fields::other_program),
   });
 }();
 

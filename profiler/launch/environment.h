@@ -59,6 +59,9 @@ inline constexpr char env_nvtx_categories[] = "PACELINE_NVTX_CATEGORIES";
 inline constexpr char env_nvtx_exclude_categories[] = "PACELINE_NVTX_EXCLUDE_CATEGORIES";
 // Time between two samples of the counters, in µs; 0: no counters and no facts of the machine. Unset: 50000.
 inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
+// "0": what the scheduler does with the threads is not recorded. "sums": only its sums, without each switch. Unset:
+// all.
+inline constexpr char env_scheduler[] = "PACELINE_SCHEDULER";
 
 // "phases" or "modules": what PyTorch's hooks record (profiler/pytorch). Unset: nothing.
 inline constexpr char env_pytorch[] = "PACELINE_PYTORCH";

@@ -215,6 +215,13 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->type_name("HZ")
       ->check(CLI::Validator(check_rate, ""))
       ->group(what);
+  record
+      .add_option("--scheduler", options.scheduler,
+                  "Record when threads run, wait for a CPU or are blocked: on (default), sums (without each switch) or "
+                  "off")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"on", "sums", "off"}, CLI::ignore_case).description(""))
+      ->group(what);
   const auto names = [&](const char* option, std::vector<std::string>& of, const char* help) {
     record.add_option(option, of, help)
         ->type_name("NAMES")
@@ -322,6 +329,8 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.children || options.no_children, env_children, options.children ? "1" : "0");
   add(options.counters_hz >= 0, env_counters_us,
       options.counters_hz > 0 ? std::to_string(std::llround(1e6 / options.counters_hz)) : "0");
+  add(options.scheduler == "off" || options.scheduler == "sums", env_scheduler,
+      options.scheduler == "off" ? "0" : options.scheduler);
   const auto add_names = [&](const char* name, const std::vector<std::string>& names) {
     add(!names.empty(), name, fmt::format("{}", fmt::join(names, ",")));
   };

@@ -21,6 +21,7 @@ struct RecordOptions {
   std::string pytorch;  // "phases", "modules", or "" for neither
   double delay_s = 0, duration_s = 0;
   bool children = false, no_children = false;
+  std::string scheduler;    // "off", "sums"; else the recorder's default
   double counters_hz = -1;  // 0 = no counters; negative = the recorder's default
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   bool lossless = false;

@@ -111,6 +111,10 @@ TYPES = {
     128: ("counter", 1, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), plain(EXT_HIGH, 0, 32),
                          plain(EXT_HIGH, 32, 32), plain(EXT_LOW)]),
     129: ("sample", 1, TWO + [series(EXT_HIGH), plain(EXT_LOW)]),
+    130: ("thread_found", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    131: ("thread_switch", 0, [plain(LOW, 0, 32), plain(LOW, 32, 8), plain(LOW, 40, 24)]),
+    132: ("thread_times", 1, TWO + [series(EXT_HIGH), series(EXT_LOW)]),
+    133: ("other_program", 2, TWO + [plain(EXT_HIGH), plain(EXT_LOW), plain(EXT2_HIGH), plain(EXT2_LOW)]),
 }
 WITH_BYTES = ("name", "payload", "payload_part")
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}

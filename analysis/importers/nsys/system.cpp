@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operating system did with the threads of a Nsight Systems export: calls of its runtime libraries, when each
-// thread was on a CPU, and samples of what it ran. They stand on rows beside the thread's own, because their times come
-// from other clocks and sources than its ranges, and need not nest in them.
+// thread was on a CPU, and samples of what it ran. Calls and samples stand on rows beside the thread's own, because
+// their times come from other clocks and sources than its ranges, and need not nest in them.
 #include <fmt/format.h>
 
 #include <map>
+#include <vector>
 
 #include "analysis/importers/nsys/import.h"
+#include "analysis/importers/scheduling.h"
 
 namespace paceline::analysis {
 namespace nsys_system {
@@ -32,31 +34,23 @@ void NsysImport::read_system_calls() {
   }
 }
 
+// The export does not say why a thread left its CPU, so it is taken as blocked until it comes back.
 void NsysImport::read_scheduling() {
   const char* table = "SCHED_EVENTS";
-  struct Running {
-    std::int64_t since_ns = 0, cpu = 0;
-  };
-  std::map<std::int64_t, Running> running;  // by thread
-  Rows row = database_.rows(table, {"start", "cpu", "isSchedIn", "globalTid"}, "ORDER BY start");
+  std::map<std::int64_t, std::vector<ThreadSwitch>> switches;  // by thread
+  Rows row = database_.rows(table, {"start", "isSchedIn", "globalTid"}, "ORDER BY start");
   while (row.next()) {
-    const std::int64_t time_ns = row.integer(0), thread = row.integer(3);
-    if (row.is_null(0) || row.is_null(3) || !is_usable_time(time_ns)) {
+    const std::int64_t time_ns = row.integer(0);
+    if (row.is_null(0) || row.is_null(2) || !is_usable_time(time_ns)) {
       ++unusable_[table];
       continue;
     }
-    if (row.integer(2) != 0) {
-      running[thread] = {time_ns, row.integer(1)};
-      continue;
-    }
-    const auto began = running.find(thread);
-    if (began == running.end()) continue;  // it ran before the recording began
-    if (Process* of = process(nsys_process(thread), false)) {
-      TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(thread, "on a CPU"));
-      track.add_slice(began->second.since_ns, time_ns, "running", nsys_system::domain, "state");
-      track.argument("cpu", began->second.cpu);
-    }
-    running.erase(began);
+    const bool runs = row.integer(1) != 0;
+    switches[row.integer(2)].push_back({time_ns, runs ? ThreadActivity::running : ThreadActivity::blocked});
+  }
+  for (const auto& [thread, its] : switches) {
+    Process* of = process(nsys_process(thread), false);
+    if (of != nullptr) of->tracks.thread(nsys_tid(thread)).add_states(thread_states_of(its, {}));
   }
 }
 

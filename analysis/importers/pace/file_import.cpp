@@ -77,6 +77,7 @@ TrackBuilder* PaceFileImport::add_tracks(std::size_t main_index, bool is_rank_ma
     if (is_main) main = &track;
   }
   add_lost_elsewhere();
+  threads_.add_states(context_.time, thread_tracks_, process_, context_.rank);
   nccl_.add_tracks(cuda_, process_);
   cuda_.add_tracks(process_);
   add_counts();
@@ -105,6 +106,7 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
   label = process_ + label;
   TrackBuilder& track =
       onto != nullptr ? *onto : context_.rank.add_track(TrackKind::thread, label, from.thread_id, is_rank_main);
+  thread_tracks_[from.thread_id] = &track;
   track.reserve(track.size() + from.ranges);
   mpi_.start_track();
 
@@ -212,6 +214,7 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
       counters_.sample(head, info);
       break;
     default:
+      threads_.event(head);
       break;
   }
 }
@@ -282,6 +285,7 @@ void PaceFileImport::add_lost_elsewhere() {
 
 void PaceFileImport::add_counters(const std::string& process) {
   counters_.add_tracks(context_.definitions, context_.time, process, context_.rank);
+  threads_.add_counters(context_.time, context_.rank);
 }
 
 }  // namespace paceline::analysis

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "analysis/importers/pace/mpi.h"
 #include "analysis/importers/pace/nccl.h"
 #include "analysis/importers/pace/nvtx.h"
+#include "analysis/importers/pace/threads.h"
 
 namespace paceline::analysis {
 
@@ -65,6 +67,8 @@ class PaceFileImport {
   PaceNvtx nvtx_;
   PaceMpi mpi_;
   PaceCounters counters_;
+  PaceThreads threads_;
+  std::map<std::uint64_t, TrackBuilder*> thread_tracks_;  // by the system's id
   PendingPayloads pending_;
   std::optional<std::uint64_t> recorder_wait_;  // the scope of the ranges in which a thread waited for the recorder
 };

@@ -26,10 +26,40 @@ std::uint64_t microseconds(const timeval& time) {
 
 struct Ids {
   std::uint16_t total, system, voluntary, involuntary, minor, major, threads, resident, running, waiting;
+  std::uint16_t read, written, read_storage, written_storage;
 };
 Ids id;
-KeptFile memory, tasks, schedule;
+KeptFile memory, tasks, schedule, io;
+
+// How long threads of the machine were held up for want of something, as the kernel's PSI measures it.
+struct Pressure {
+  const char *path, *name;
+  KeptFile file;
+  std::uint16_t id;
+};
+Pressure pressures[] = {{"/proc/pressure/cpu", "pressure, CPU", {}, 0},
+                        {"/proc/pressure/io", "pressure, I/O", {}, 0},
+                        {"/proc/pressure/memory", "pressure, memory", {}, 0}};
 std::uint64_t page_bytes = 4096;
+
+// The number behind a key that a line begins with, as in "read_bytes: 12".
+std::uint64_t number_after(const char* text, const char* key) {
+  for (const char* line = text; line != nullptr; line = strchr(line, '\n')) {
+    if (*line == '\n') ++line;
+    if (strncmp(line, key, strlen(key)) != 0) continue;
+    line += strlen(key);
+    return number_at(line);
+  }
+  return 0;
+}
+
+// Of "some avg10=0.00 avg60=0.00 avg300=0.00 total=12": µs in which at least one thread was held up.
+std::uint64_t pressure_in(const char* text) {
+  const char* total = strstr(text, "total=");
+  if (total == nullptr) return 0;
+  total += strlen("total=");
+  return number_at(total);
+}
 
 // The traffic of a network interface. Its counters are defined at its first traffic, because machines have dozens of
 // interfaces without any.
@@ -147,6 +177,19 @@ void open_process_counters() {
     id.running = define_counter("CPU time", "µs", "main thread", CounterKind::sum);
     id.waiting = define_counter("waiting for a CPU", "µs", "main thread", CounterKind::sum);
   }
+  char counts[512];
+  if (io.open("/proc/self/io") && io.read(counts, sizeof counts) > 0) {
+    id.read = define_counter("bytes read", "bytes", "files", CounterKind::sum);
+    id.written = define_counter("bytes written", "bytes", "files", CounterKind::sum);
+    id.read_storage = define_counter("bytes read", "bytes", "storage", CounterKind::sum);
+    id.written_storage = define_counter("bytes written", "bytes", "storage", CounterKind::sum);
+  }
+  for (Pressure& pressure : pressures) {
+    // A kernel may have the files and yet refuse to count.
+    if (pressure.file.open(pressure.path) && pressure.file.read(counts, sizeof counts) > 0) {
+      pressure.id = define_counter(pressure.name, "µs", "machine", CounterKind::sum);
+    }
+  }
 }
 
 void sample_process() {
@@ -171,6 +214,18 @@ void sample_process() {
     record_sample(id.running, number_at(at) / 1000);
     record_sample(id.waiting, number_at(at) / 1000);
   }
+  char counts[512];
+  if (id.read != 0 && io.read(counts, sizeof counts) > 0) {
+    record_sample(id.read, number_after(counts, "rchar:"));
+    record_sample(id.written, number_after(counts, "wchar:"));
+    record_sample(id.read_storage, number_after(counts, "read_bytes:"));
+    record_sample(id.written_storage, number_after(counts, "write_bytes:"));
+  }
+  for (Pressure& pressure : pressures) {
+    if (pressure.id != 0 && pressure.file.read(counts, sizeof counts) > 0) {
+      record_sample(pressure.id, pressure_in(counts));
+    }
+  }
 }
 
 void open_network_counters() {
@@ -187,7 +242,11 @@ void sample_network() {
 }
 
 void forget_files() {
-  for (KeptFile* file : {&memory, &tasks, &schedule, &devices}) file->close();
+  for (KeptFile* file : {&memory, &tasks, &schedule, &io, &devices}) file->close();
+  for (Pressure& pressure : pressures) {
+    pressure.file.close();
+    pressure.id = 0;
+  }
   for (unsigned p = 0; p < port_count; ++p) {
     ports[p].received.close();
     ports[p].sent.close();

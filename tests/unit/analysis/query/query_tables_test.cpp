@@ -8,6 +8,7 @@
 
 #include "analysis/query/track_index.h"
 #include "analysis/run/run_analysis.h"
+#include "analysis/trace/builder.h"
 #include "analysis/trace/slice_id.h"
 #include "profiler/format/error.h"
 #include "tests/unit/analysis/query_example.h"
@@ -155,6 +156,24 @@ TEST(QueryTables, CountersHaveRatesOfSums) {
               ElementsAre(QueryRow{"27", "0"}));
 }
 
+TEST(QueryTables, ThreadStatesAreStretches) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(3);
+  TrackBuilder& main = rank.add_main_thread();
+  main.add_slice(0, 100, "a");
+  main.add_states({{10, 20, 50, 60}, {0, 10, 10, 10}, {0, 0, 0, 10}, true});
+  // Threads that recorded nothing themselves are there if they did something.
+  rank.add_track(TrackKind::thread, "helper", 7).add_states({{0, 100}, {0, 30}, {0, 20}, false});
+  rank.add_track(TrackKind::thread, "sleeper", 8).add_states({{0, 100}, {0, 0}, {0, 0}, true});
+  const Trace trace = run.finish();
+  EXPECT_THAT(
+      rows_of(trace, "SELECT rank, thread, start_ns, duration_ns, state, exact FROM thread_states"),
+      ElementsAre(QueryRow{"3", "1", "10", "10", "'running'", "1"}, QueryRow{"3", "1", "20", "30", "'blocked'", "1"},
+                  QueryRow{"3", "1", "50", "10", "'waiting'", "1"}, QueryRow{"3", "7", "0", "20", "'waiting'", "0"},
+                  QueryRow{"3", "7", "20", "30", "'running'", "0"}, QueryRow{"3", "7", "50", "50", "'blocked'", "0"}));
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 2U);
+}
+
 TEST(QueryTables, AggregatesAreExact) {
   const std::string numbers = "WITH n(x, y) AS (VALUES (4, 1.5), (1, 2.5), (3, NULL), (2, 10)) SELECT ";
   EXPECT_THAT(example_rows(numbers + "median(x), percentile(x, 0), percentile(x, 100), percentile(x, 25), median(y), "
@@ -180,10 +199,9 @@ TEST(QueryTables, NothingCanBeChanged) {
 }
 
 TEST(QueryErrors, NameThePlaceAndTheNearestNames) {
-  EXPECT_EQ(
-      error_of("SELECT durationns FROM slices"),
-      "line 1, column 8: no such column: durationns; near is duration_ns (of slices, kinds, phases, iterations and "
-      "collectives)");
+  EXPECT_EQ(error_of("SELECT durationns FROM slices"),
+            "line 1, column 8: no such column: durationns; near is duration_ns (of slices, kinds, phases, iterations, "
+            "collectives and thread_states)");
   EXPECT_EQ(error_of("SELECT 1\nFROM slice"), "line 2, column 6: no such table: slice; near is slices");
   EXPECT_THAT(error_of("SELECT * FROM zebras"), HasSubstr("no such table: zebras; the tables are slices, marks, "));
   EXPECT_EQ(error_of("SELECT medan(1)"), "line 1, column 8: no such function: medan; near is median");

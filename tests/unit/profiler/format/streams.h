@@ -78,6 +78,10 @@ inline constexpr EventType all_types[] = {
     EventType::submit,
     EventType::counter,
     EventType::sample,
+    EventType::thread_found,
+    EventType::thread_switch,
+    EventType::thread_times,
+    EventType::other_program,
 };
 
 inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint64_t low,

@@ -159,7 +159,7 @@ TEST(Nsys, NumbersThatEmitNvtxAddsAreNotPartOfAName) {
               ElementsAre("//aten::add at 10 for 10", "//aten::add, sizes = [[2]] at 30 for 10"));
 }
 
-TEST(Nsys, SystemCallsSchedulingAndSamplesHaveRowsBesideTheThread) {
+TEST(Nsys, SystemCallsAndSamplesHaveRowsBesideTheThreadAndSchedulingIsItsStates) {
   const std::string of = thread(pid);
   const SqliteFile made(strings + nvtx_table + push_pop(10, 100, "a", of) + R"(
     INSERT INTO StringIds VALUES (20, 'poll'), (21, 'memcpy_avx');
@@ -178,9 +178,11 @@ TEST(Nsys, SystemCallsSchedulingAndSamplesHaveRowsBesideTheThread) {
   const Rank& rank = trace.ranks[0];
   EXPECT_THAT(slices_of(trace, find_track(rank, "main thread")), ElementsAre("//a at 10 for 90"));
   EXPECT_THAT(slices_of(trace, find_track(rank, "thread 4711, system calls")), ElementsAre("os/call/poll at 5 for 15"));
-  const Track* running = find_track(rank, "thread 4711, on a CPU");
-  EXPECT_THAT(slices_of(trace, running), ElementsAre("os/state/running at 12 for 18"));
-  EXPECT_EQ(arguments_of(trace, running, 0), "cpu=3");
+  const ThreadStates& states = find_track(rank, "main thread")->states;
+  EXPECT_THAT(states.time_ns, ElementsAre(1, 12, 30, 40));
+  EXPECT_THAT(states.running_ns, ElementsAre(0, 0, 18, 18));
+  EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 0, 0));
+  EXPECT_TRUE(states.exact);
   const Track* samples = find_track(rank, "thread 4711, samples");
   ASSERT_NE(samples, nullptr);
   ASSERT_EQ(samples->marks.size(), 2U);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/inject/sources/scheduler/other_programs.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/sources/scheduler/numbered_folder.h"
+#include "profiler/inject/system/sysfs.h"
+#include "profiler/inject/system/system_clock.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t shortest_interval_ns = second / 2, longest_interval_ns = 10 * second;
+constexpr std::int64_t cost_limit = 100;  // a look may cost 1/100 of the time to the next one
+constexpr std::size_t most_processes = 2048, most_recorded = 3;
+constexpr std::uint64_t least_use = 20;  // 1/20 of a CPU
+
+struct Process {
+  pid_t id;
+  char name[16];
+  std::uint64_t cpu_ns;  // since it began; by the last look: in the interval
+};
+// Sorted by id. The two take turns.
+Process tables[2][most_processes];
+Process* last = tables[0];
+std::size_t last_count = 0;
+pid_t listed[most_processes];
+std::int64_t last_look_ns = 0, next_look_ns = 0;
+
+// "PID (NAME) STATE PARENT …": the 14th and the 15th field are the times in user space and in the kernel, in clock
+// ticks.
+bool read_process(pid_t id, Process& process) {
+  char path[32], text[512];
+  snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(id));
+  if (read_file_high(path, text, sizeof text) == 0) return false;
+  const char* name = strchr(text, '(');
+  char* end = strrchr(text, ')');
+  if (name == nullptr || end == nullptr || end < name) return false;
+  process = {};
+  process.id = id;
+  memcpy(process.name, name + 1, std::min(static_cast<std::size_t>(end - name - 1), sizeof process.name - 1));
+  char* field = end + 1;
+  for (int skipped = 2; skipped < 13; ++skipped) {
+    field = strchr(field + 1, ' ');
+    if (field == nullptr) return false;
+  }
+  const std::uint64_t user = strtoull(field, &field, 10), system = strtoull(field, nullptr, 10);
+  static const std::uint64_t tick_ns = static_cast<std::uint64_t>(second / std::max(1L, sysconf(_SC_CLK_TCK)));
+  process.cpu_ns = (user + system) * tick_ns;
+  return true;
+}
+
+void record_busiest(std::span<Process> busy, std::uint64_t interval_ns) {
+  const auto most = std::min(busy.size(), most_recorded);
+  std::partial_sort(busy.begin(), busy.begin() + static_cast<std::ptrdiff_t>(most), busy.end(),
+                    [](const Process& a, const Process& b) { return a.cpu_ns > b.cpu_ns; });
+  for (const Process& process : busy.first(most)) {
+    events::OtherProgram other{
+        .process = static_cast<std::uint32_t>(process.id), .cpu_ns = process.cpu_ns, .interval_ns = interval_ns};
+    memcpy(other.name, process.name, sizeof other.name);
+    emit(other);
+  }
+}
+
+void look(std::int64_t now_ns) {
+  const Descriptor folder(open_high("/proc", O_DIRECTORY));
+  if (!folder.is_open()) return;
+  const std::size_t found = list_numbers(folder.number(), listed);
+  Process* now = last == tables[0] ? tables[1] : tables[0];
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < found; ++i) {
+    if (listed[i] != session.owner && read_process(listed[i], now[count])) ++count;
+  }
+  static Process busy[most_processes];
+  std::size_t busy_count = 0;
+  const auto interval_ns = static_cast<std::uint64_t>(now_ns - last_look_ns);
+  if (last_look_ns != 0 && now_ns - last_look_ns <= longest_interval_ns) {
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      while (before < last_count && last[before].id < now[i].id) ++before;
+      const bool known = before < last_count && last[before].id == now[i].id && last[before].cpu_ns <= now[i].cpu_ns;
+      const std::uint64_t used = now[i].cpu_ns - (known ? last[before].cpu_ns : 0);
+      if (used * least_use < interval_ns) continue;
+      // A process that began since the last look has all its time from this interval.
+      busy[busy_count] = now[i];
+      busy[busy_count++].cpu_ns = std::min(used, known ? used : interval_ns);
+    }
+    record_busiest({busy, busy_count}, interval_ns);
+  }
+  last = now;
+  last_count = count;
+  last_look_ns = now_ns;
+}
+
+}  // namespace
+
+void look_for_other_programs(std::int64_t now_ns, bool threads_starve) {
+  if (!threads_starve || now_ns < next_look_ns) return;
+  const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
+  look(now_ns);
+  const std::int64_t cost_ns = true_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+  next_look_ns = now_ns + std::clamp(cost_ns * cost_limit, shortest_interval_ns, longest_interval_ns);
+}
+
+void start_other_programs() { last_look_ns = next_look_ns = 0; }
+
+}  // namespace paceline::inject

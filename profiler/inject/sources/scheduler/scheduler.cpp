@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// When each thread of the process runs, waits for a CPU or is blocked (--scheduler). The drain finds the threads and
+// reads what the kernel recorded and counted for them; the threads themselves do nothing for it.
+//
+// Where the system allows it, every switch of a thread is recorded (SwitchRing). Else, and where a process switches
+// more often than `most_switches` a second, the sums of the system alone are recorded (ThreadSums).
+// docs/trace-format.md describes the events.
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "profiler/inject/buffer/clock.h"
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/children.h"
+#include "profiler/inject/sources/scheduler/other_programs.h"
+#include "profiler/inject/sources/scheduler/switch_ring.h"
+#include "profiler/inject/sources/scheduler/thread_sums.h"
+#include "profiler/inject/sources/sources.h"
+#include "profiler/inject/system/say.h"
+#include "profiler/inject/system/settings.h"
+#include "profiler/inject/system/system_clock.h"
+#include "profiler/launch/environment.h"
+#include "profiler/launch/launcher.h"
+
+namespace paceline::inject {
+namespace {
+
+using format::ThreadState;
+
+constexpr std::int64_t millisecond = 1'000'000, second = 1'000'000'000;
+constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
+constexpr std::int64_t longest_interval_ns = second;
+constexpr std::int64_t list_interval_ns = 100 * millisecond;  // a thread that replaces another one is found then
+constexpr std::int64_t cost_limit = 100;                      // a turn may cost 1/100 of its interval
+constexpr std::uint64_t starving_share = 10;                  // a thread waits for a CPU 1/10 of the time
+constexpr std::uint64_t most_switches = 2000;                 // a second, of all threads
+constexpr std::size_t most_threads = 4096, most_rings = 256, most_kept_files = 64;
+
+enum class Wanted : std::uint8_t { nothing, sums, switches };
+Wanted wanted = Wanted::nothing;
+
+// All members are 0 at first, so that the tables take no room in the library's file.
+struct Thread {
+  pid_t id = 0;
+  bool is_recorders = false;      // of the recorder, and left out
+  bool has_sums = false;          // `sums` are known
+  bool sums_stayed = false;       // the last turn found the sums unchanged and recorded nothing
+  bool is_off = false;            // its last switch was off its CPU
+  bool is_cut = false;            // switches after `known_until` were lost
+  unsigned file = 0;              // kept_files[file - 1], or none
+  std::uint64_t known_until = 0;  // absolute ticks
+  std::uint64_t read_at = 0;      // absolute ticks of the last reading
+  std::uint64_t switched_at = 0;  // absolute ticks of the last switch
+  ThreadSums sums;
+  SwitchRing ring;
+};
+// Sorted by id. The two take turns. Their pages are not resident before they are used.
+Thread tables[2][most_threads];
+Thread* threads = tables[0];
+std::size_t thread_count = 0;
+pid_t listed[most_threads];
+struct SumsFile {
+  KeptFile file;
+  bool in_use = false;
+};
+SumsFile kept_files[most_kept_files];
+
+// A moment by both clocks.
+struct Moment {
+  std::uint64_t ticks = 0;
+  std::int64_t raw_ns = 0;
+};
+
+struct Switch {
+  std::uint64_t ticks;
+  std::uint32_t thread;
+  ThreadState state;
+};
+// The switches of one turn, to be recorded in the order of time.
+constexpr std::size_t most_pending = 4096;
+Switch pending[most_pending];
+std::size_t pending_count = 0;
+
+struct State {
+  ThreadFolder folder;
+  Moment last;  // of the turn before
+  std::int64_t interval_ns = shortest_interval_ns;
+  std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0;
+  std::int64_t cost_ns = 0;  // of a turn, smoothed
+  std::uint64_t threads_known = 0, switches_in_window = 0;
+  std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
+  std::size_t rings = 0;
+  std::uint64_t longest_wait_ns = 0;  // of a thread for a CPU, since the last turn
+  unsigned busy_windows = 0;
+  bool switches_allowed = false, clock_allowed = false, was_recording = false;
+};
+State state;
+// One thread at a time takes a turn: the drain, and at the end the thread that closes the file. 1 outside a recording.
+std::atomic<std::uint32_t> in_turn{1};
+
+Moment now_by_both() {
+  const std::uint64_t before = ticks();
+  const std::int64_t raw_ns = true_ns(CLOCK_MONOTONIC_RAW);
+  const std::uint64_t after = ticks();
+  return {before + (after - before) / 2, raw_ns};
+}
+
+// Ticks between two moments are linear in time.
+std::uint64_t ticks_at(std::int64_t raw_ns, const Moment& from, const Moment& to) {
+  const double rate = to.raw_ns > from.raw_ns
+                          ? static_cast<double>(to.ticks - from.ticks) / static_cast<double>(to.raw_ns - from.raw_ns)
+                          : clock_state.ticks_per_second / 1e9;
+  const auto after = static_cast<std::int64_t>(static_cast<double>(raw_ns - to.raw_ns) * rate);
+  return std::max(to.ticks + static_cast<std::uint64_t>(after), start_ticks);
+}
+
+void record_pending() {
+  std::sort(pending, pending + pending_count, [](const Switch& a, const Switch& b) { return a.ticks < b.ticks; });
+  for (std::size_t i = 0; i < pending_count; ++i) {
+    emit_at(pending[i].ticks, events::ThreadSwitch{.thread = pending[i].thread, .state = pending[i].state});
+  }
+  pending_count = 0;
+}
+
+void add_switch(std::uint64_t at, const Thread& thread, ThreadState does) {
+  if (pending_count == most_pending) record_pending();
+  pending[pending_count++] = {at, static_cast<std::uint32_t>(thread.id), does};
+}
+
+void record_sums(const Thread& thread, std::uint64_t at, const ThreadSums& sums) {
+  emit_at(at, events::ThreadTimes{.thread = static_cast<std::uint32_t>(thread.id),
+                                  .running_ns = sums.running_ns,
+                                  .waiting_ns = sums.waiting_ns});
+}
+
+// Records the thread's sums if they have changed, and then also how long they had stayed as they were.
+void take_sums(Thread& thread) {
+  std::uint64_t running_ns = 0;
+  if (thread.has_sums && state.clock_allowed) {
+    const std::uint64_t at = ticks();
+    if (!read_running_time(thread.id, running_ns)) return;
+    if (running_ns == thread.sums.running_ns) {
+      thread.sums_stayed = true;
+      thread.read_at = at;
+      return;
+    }
+  }
+  ThreadSums sums;
+  const std::uint64_t at = ticks();
+  if (!read_thread_sums(thread.id, thread.file != 0 ? &kept_files[thread.file - 1].file : nullptr, state.clock_allowed,
+                        sums))
+    return;
+  const bool changed = !thread.has_sums || sums != thread.sums;
+  if (thread.has_sums)
+    state.longest_wait_ns = std::max(state.longest_wait_ns, sums.waiting_ns - thread.sums.waiting_ns);
+  if (changed) {
+    if (thread.sums_stayed) record_sums(thread, thread.read_at, thread.sums);
+    record_sums(thread, at, sums);
+  }
+  thread.sums_stayed = !changed;
+  thread.has_sums = true;
+  thread.sums = sums;
+  thread.read_at = at;
+}
+
+void close_ring(Thread& thread) {
+  if (!thread.ring.is_open()) return;
+  thread.ring.close();
+  --state.rings;
+}
+
+// Reads the thread's switches. Returns their number.
+std::size_t take_switches(Thread& thread, const Moment& now, bool records) {
+  std::size_t count = 0;
+  thread.ring.read([&](SwitchRing::Record record, std::int64_t raw_ns) {
+    ++count;
+    if (!records || record == SwitchRing::Record::lost) {
+      thread.is_cut = true;
+      thread.is_off = false;
+      return;
+    }
+    if (thread.is_cut) add_switch(thread.known_until, thread, ThreadState::unknown);
+    thread.is_cut = false;
+    const std::uint64_t at = ticks_at(raw_ns, state.last, now);
+    thread.is_off = record != SwitchRing::Record::in;
+    thread.switched_at = at;
+    add_switch(at, thread,
+               record == SwitchRing::Record::in    ? ThreadState::running
+               : record == SwitchRing::Record::out ? ThreadState::blocked
+                                                   : ThreadState::waiting);
+    thread.known_until = at;
+  });
+  if (count == 0 && !thread.is_cut) thread.known_until = now.ticks;
+  return count;
+}
+
+void end_thread(const Thread& old, const Moment& now, bool records) {
+  if (old.is_recorders) return;
+  Thread thread = old;
+  if (thread.ring.is_open()) take_switches(thread, now, records);
+  // The kernel does not record the switch at the end: it came after all that is known of the thread.
+  if (records) add_switch(std::max(thread.switched_at, thread.read_at), thread, ThreadState::ended);
+  close_ring(thread);
+  if (thread.file == 0) return;
+  kept_files[thread.file - 1].file.close();
+  kept_files[thread.file - 1].in_use = false;
+}
+
+// The recorder's own threads say nothing about the program.
+bool is_recorders(pid_t id, const char* name) {
+  if (id == session.owner) return false;
+  return strcmp(name, "paceline") == 0 || strcmp(name, "paceline-count") == 0 || strcmp(name, "paceline-clock") == 0 ||
+         strcmp(name, "paceline-cupti") == 0;
+}
+
+void find_thread(Thread& thread, pid_t id, bool records) {
+  thread = {};
+  thread.id = id;
+  events::ThreadFound found{.thread = static_cast<std::uint32_t>(id)};
+  read_thread_name(id, found.name);
+  thread.is_recorders = is_recorders(id, found.name);
+  if (thread.is_recorders) return;
+  const auto unused =
+      std::find_if(kept_files, kept_files + most_kept_files, [](const SumsFile& kept) { return !kept.in_use; });
+  if (unused != kept_files + most_kept_files && open_thread_sums(id, unused->file)) {
+    unused->in_use = true;
+    thread.file = static_cast<unsigned>(unused - kept_files) + 1;
+  }
+  if (state.switches_allowed && state.rings < most_rings && thread.ring.open(id) == 0) ++state.rings;
+  thread.known_until = ticks();
+  emit_at(state.listed_at != 0 ? state.listed_at : thread.known_until, found);
+  if (state.listed_at == 0 || !records) return;
+  // It began after the last list, when its sums were 0.
+  thread.has_sums = true;
+  thread.read_at = state.listed_at;
+  record_sums(thread, thread.read_at, thread.sums);
+}
+
+void list_threads(const Moment& now, bool records) {
+  const std::size_t found = state.folder.list(listed);
+  if (found == 0) return;
+  Thread* before = threads;
+  threads = before == tables[0] ? tables[1] : tables[0];
+  std::size_t old = 0, kept = 0;
+  bool filter_looked_for = false;
+  for (std::size_t i = 0; i < found; ++i) {
+    while (old < thread_count && before[old].id < listed[i]) end_thread(before[old++], now, records);
+    if (old < thread_count && before[old].id == listed[i]) {
+      threads[kept++] = before[old++];
+    } else {
+      // The program may have got a filter since.
+      if (!filter_looked_for && state.clock_allowed && has_seccomp_filter()) {
+        state.switches_allowed = state.clock_allowed = false;
+      }
+      filter_looked_for = true;
+      find_thread(threads[kept++], listed[i], records);
+    }
+  }
+  while (old < thread_count) end_thread(before[old++], now, records);
+  thread_count = kept;
+  state.listed_at = now.ticks;
+}
+
+// Many switches in two windows of a second in a row: the sums alone are recorded from here on.
+void govern(std::int64_t now_ns) {
+  if (now_ns < state.window_end_ns) return;
+  const bool first = state.window_end_ns == 0;
+  state.busy_windows = state.switches_in_window > most_switches && !first ? state.busy_windows + 1 : 0;
+  state.switches_in_window = 0;
+  state.window_end_ns = now_ns + second;
+  if (state.busy_windows < 2 || !state.switches_allowed) return;
+  state.switches_allowed = false;
+  for (std::size_t t = 0; t < thread_count; ++t) {
+    if (!threads[t].ring.is_open()) continue;
+    add_switch(threads[t].known_until, threads[t], ThreadState::unknown);
+    threads[t].is_off = false;
+    close_ring(threads[t]);
+  }
+  say("%s: the threads of this process switch more than %llu times a second; from here on their running and waiting "
+      "times are recorded as sums, without each switch",
+      session.file.path, static_cast<unsigned long long>(most_switches));
+}
+
+void take_turn(std::int64_t now_ns, bool last) {
+  const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
+  const bool records = recording();
+  const Moment now = now_by_both();
+  // What was read in a pause is not in the file.
+  if (records && !state.was_recording) {
+    for (std::size_t t = 0; t < thread_count; ++t) threads[t].has_sums = false;
+  }
+  state.was_recording = records;
+  if (const std::uint64_t count = state.folder.count(); count != state.threads_known || now_ns >= state.next_list_ns) {
+    state.threads_known = count;
+    state.next_list_ns = now_ns + list_interval_ns;
+    list_threads(now, records);
+  }
+  for (std::size_t t = 0; t < thread_count; ++t) {
+    Thread& thread = threads[t];
+    if (thread.is_recorders) continue;
+    const bool has_ring = thread.ring.is_open();
+    const std::size_t switches = has_ring ? take_switches(thread, now, records) : 0;
+    state.switches_in_window += switches;
+    // A thread that is off its CPU and did not switch still is.
+    if (records && (!thread.is_off || switches > 0 || !thread.has_sums || last)) take_sums(thread);
+  }
+  if (last && records) {
+    for (std::size_t t = 0; t < thread_count; ++t) {
+      if (threads[t].has_sums && threads[t].sums_stayed) record_sums(threads[t], threads[t].read_at, threads[t].sums);
+    }
+  }
+  govern(now_ns);
+  const auto passed_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(now.raw_ns - state.last.raw_ns, 0));
+  if (records) look_for_other_programs(now_ns, state.longest_wait_ns * starving_share > passed_ns);
+  state.longest_wait_ns = 0;
+  record_pending();
+  state.last = now;
+  state.cost_ns += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - state.cost_ns) / 8;
+  if (state.cost_ns * cost_limit > state.interval_ns) {
+    state.interval_ns = std::min(2 * state.interval_ns, longest_interval_ns);
+  } else if (4 * state.cost_ns * cost_limit < state.interval_ns) {
+    state.interval_ns = std::max(state.interval_ns / 2, shortest_interval_ns);
+  }
+}
+
+std::int64_t tick(std::int64_t now_ns) {
+  if (wanted == Wanted::nothing) return never;
+  if (now_ns < state.next_turn_ns) return state.next_turn_ns;
+  std::uint32_t nobody = 0;
+  if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
+  take_turn(now_ns, false);
+  in_turn.store(0, std::memory_order_release);
+  return state.next_turn_ns = monotonic_ns() + state.interval_ns;
+}
+
+void read_wish() {
+  const char* text = text_or(record::env_scheduler, "");
+  wanted = strcmp(text, "0") == 0 ? Wanted::nothing : strcmp(text, "sums") == 0 ? Wanted::sums : Wanted::switches;
+}
+
+// Finds out what the system allows, with the calling thread.
+void start_recording() {
+  if (wanted == Wanted::nothing) return;
+  state = {};
+  thread_count = pending_count = 0;
+  start_other_programs();
+  if (!state.folder.open()) return;
+  state.last = now_by_both();
+  state.clock_allowed = !has_seccomp_filter();
+  char text[128] = "sums: asked for";
+  if (wanted == Wanted::switches) {
+    int error = 0;
+    if (state.clock_allowed) {
+      SwitchRing ring;
+      error = ring.open(static_cast<pid_t>(syscall(SYS_gettid)));
+      ring.close();
+      state.switches_allowed = error == 0;
+      snprintf(text, sizeof text, error == 0 ? "switches" : "sums: perf_event_open: %s", strerror(error));
+    } else {
+      snprintf(text, sizeof text, "sums: a seccomp filter applies");
+    }
+  }
+  record_setting("scheduler", text);
+  if (wanted == Wanted::switches && !state.switches_allowed && recorded_parent() == 0 &&
+      record::launched_rank().rank <= 0) {
+    say("%s: running and waiting times of threads are recorded as %s", session.file.path, text);
+  }
+  in_turn.store(0, std::memory_order_release);
+}
+
+void close_files() {
+  for (SumsFile& kept : kept_files) {
+    if (kept.in_use) kept.file.close();
+    kept.in_use = false;
+  }
+  state.folder.close();
+}
+
+// The last turn, which waits no longer than a second for one in progress.
+void end_recording() {
+  if (wanted == Wanted::nothing || !state.folder.is_open()) return;
+  const std::int64_t deadline = monotonic_ns() + second;
+  std::uint32_t nobody = 0;
+  while (!in_turn.compare_exchange_weak(nobody, 1, std::memory_order_acquire)) {
+    if (monotonic_ns() > deadline) return;
+    nobody = 0;
+    usleep(100);
+  }
+  take_turn(monotonic_ns(), true);
+  for (std::size_t t = 0; t < thread_count; ++t) close_ring(threads[t]);
+  close_files();
+}
+
+// The rings belong to the parent, and so do the files.
+void reset_in_child() {
+  thread_count = 0;
+  in_turn.store(1);
+  close_files();
+}
+
+}  // namespace
+
+const Source scheduler_source = {
+    .start = read_wish,
+    .opened = start_recording,
+    .tick = tick,
+    .close = end_recording,
+    .reset_in_child = reset_in_child,
+};
+
+}  // namespace paceline::inject

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/inject/sources/scheduler/thread_sums.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "profiler/inject/sources/scheduler/numbered_folder.h"
+
+namespace paceline::inject {
+namespace {
+
+void sums_path(pid_t thread, char (&path)[64]) {
+  snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", static_cast<int>(thread));
+}
+
+}  // namespace
+
+bool ThreadFolder::open() { return folder_.keep(open_high("/proc/self/task", O_DIRECTORY)); }
+
+std::uint64_t ThreadFolder::count() const {
+  struct stat now {};
+  return folder_.is_ours(now) && now.st_nlink > 2 ? now.st_nlink - 2 : 0;
+}
+
+std::size_t ThreadFolder::list(std::span<pid_t> into) const {
+  return folder_.is_ours() ? list_numbers(folder_.number(), into) : 0;
+}
+
+bool read_running_time(pid_t thread, std::uint64_t& running_ns) {
+  // The kernel's numbering of the clocks of threads, as in glibc's pthread_getcpuclockid: 4 = of a thread, 2 = as the
+  // scheduler counts.
+  const auto clock = static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 4 | 2);
+  timespec time{};
+  if (syscall(SYS_clock_gettime, clock, &time) != 0) return false;
+  running_ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  return true;
+}
+
+bool open_thread_sums(pid_t thread, KeptFile& file) {
+  char path[64];
+  sums_path(thread, path);
+  return file.open(path);
+}
+
+bool read_thread_sums(pid_t thread, KeptFile* file, bool clock_is_allowed, ThreadSums& sums) {
+  char path[64], text[96];
+  if (file != nullptr) {
+    if (file->read(text, sizeof text) == 0) return false;
+  } else {
+    sums_path(thread, path);
+    if (read_file_high(path, text, sizeof text) == 0) return false;
+  }
+  char* end = nullptr;
+  sums.running_ns = strtoull(text, &end, 10);
+  sums.waiting_ns = strtoull(end, nullptr, 10);
+  return !clock_is_allowed || read_running_time(thread, sums.running_ns);
+}
+
+void read_thread_name(pid_t thread, char (&name)[16]) {
+  char path[64], text[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/comm", static_cast<int>(thread));
+  memset(name, 0, sizeof name);
+  memcpy(name, text, std::min(read_file_high(path, text, sizeof text), sizeof name - 1));
+}
+
+bool has_seccomp_filter() {
+  char text[4096];
+  read_file_high("/proc/thread-self/status", text, sizeof text);
+  const char* line = strstr(text, "\nSeccomp:");
+  return line == nullptr || strtol(line + strlen("\nSeccomp:"), nullptr, 10) != 0;
+}
+
+}  // namespace paceline::inject
