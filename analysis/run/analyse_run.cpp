@@ -340,6 +340,16 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
 
 }  // namespace run_analysis_parts
 
+std::vector<std::size_t> RunIterations::slow() const {
+  constexpr double slow_factor = 1.5;
+  const double median_s = 1e-9 * static_cast<double>(steady_median_ns);
+  std::vector<std::size_t> indices;
+  for (std::size_t i = warmup; i < count; ++i) {
+    if (median_s > 0 && seconds[i] >= slow_factor * median_s) indices.push_back(i);
+  }
+  return indices;
+}
+
 std::optional<double> RunAnalysis::number(const char* key) const {
   const auto found = config.find(key);
   if (found == config.end() || !found->is_number()) return std::nullopt;
