@@ -36,7 +36,7 @@ FunctionTimes::FunctionTimes(const Trace& trace) : trace_(&trace), function_of_(
   for (FrameId frame = 0; frame < function_of_.size(); ++frame) {
     const Key key{trace.stacks[frame].function, trace.stacks[frame].file};
     const auto [found, fresh] = ids.try_emplace(key, names_.size());
-    if (fresh) names_.push_back({.key = key});
+    if (fresh) names_.push_back({.key = key, .ns = {}});
     names_[found->second].line = std::max(names_[found->second].line, trace.stacks[frame].line);
     function_of_[frame] = found->second;
   }

@@ -76,7 +76,7 @@ ThreadStates of_rank(const ThreadStates& main, std::vector<Helper> helpers) {
 }
 
 Intervals collections_of(const Trace& trace, const Track& main) {
-  const NameId category = trace.names.find("garbage collection");
+  const NameId category = trace.names.find("gc");
   Intervals intervals;
   if (category == 0) return intervals;
   for (std::size_t i = 0; i < main.slices.size(); ++i) {

@@ -51,6 +51,23 @@ std::optional<LongerCauses> longer_causes(std::span<const std::span<const Iterat
   return causes;
 }
 
+std::optional<OtherProgram> busiest_program(const Trace& trace) {
+  std::optional<OtherProgram> busiest;
+  for (const Rank& rank : trace.ranks) {
+    for (const Track& track : rank.tracks) {
+      const Samples& samples = track.samples;
+      if (track.kind != TrackKind::counter || samples.name != "CPUs used by another program") continue;
+      double cpu_ns = 0;
+      for (std::size_t i = 1; i < samples.size(); ++i) {
+        cpu_ns += samples.value[i - 1] * static_cast<double>(samples.time_ns[i] - samples.time_ns[i - 1]);
+      }
+      if (busiest && 1e-9 * cpu_ns <= busiest->cpu_s) continue;
+      busiest = {.name = samples.device, .cpu_s = 1e-9 * cpu_ns};
+    }
+  }
+  return busiest;
+}
+
 constexpr std::size_t most_slices = 2'000'000;  // of a main thread whose ranges are looked at
 
 // Finds where and in which functions the time was lost.
@@ -173,7 +190,11 @@ std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& s
   const Collectives& collectives = index.collectives();
   std::vector<std::span<const Iteration>> iterations;
   for (std::size_t r = 0; r < ranks; ++r) iterations.emplace_back(index.times(r).iterations);
-  RunCauses causes{.ranks = std::vector<RankCauses>(ranks), .exact = true, .slow = {}, .changed = {}};
+  RunCauses causes{.ranks = std::vector<RankCauses>(ranks),
+                   .exact = true,
+                   .slow = {},
+                   .changed = {},
+                   .other_program = busiest_program(trace)};
   std::vector<IterationParts> parts(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
     causes.exact = causes.exact && activities[r].states().exact;

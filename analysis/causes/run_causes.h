@@ -43,11 +43,19 @@ struct LongerCauses {
   std::optional<CauseFunction> function = {};
 };
 
+// The program that used most CPU time while threads of the ranks waited for a CPU.
+struct OtherProgram {
+  std::string name;
+  double cpu_s = 0;  // as the rank saw it that looked longest
+};
+
 struct RunCauses {
   std::vector<RankCauses> ranks;        // as in the trace
   bool exact = false;                   // every switch of all main threads was recorded
   std::optional<LongerCauses> slow;     // the slow iterations, against the usual ones
   std::optional<LongerCauses> changed;  // where the steps became slower: those after it, against those before it
+
+  std::optional<OtherProgram> other_program;  // where the ranks recorded it
 
   // Of a rank, mean over the ranks.
   LossParts mean() const;

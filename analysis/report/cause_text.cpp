@@ -71,6 +71,15 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
                      place_text(cause, place, function));
 }
 
+// The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
+const OtherProgram* blamed_program(const RunAnalysis& run) {
+  const auto loss = main_loss(run);
+  const auto& other = run.causes->other_program;
+  const bool explains =
+      loss && loss->cause == LossCause::no_cpu && other && other->cpu_s >= most_of_loss * loss->seconds;
+  return explains ? &*other : nullptr;
+}
+
 double wall_s(const RunAnalysis& run) { return in_seconds(static_cast<double>(run.wall_ns)); }
 
 }  // namespace cause_text_parts
@@ -114,6 +123,9 @@ std::string starved_text(const RunAnalysis& run) {
     text += fmt::format(", {} of it in {} {}", percent(std::min(share, 1.0)),
                         slow->numbers.size() == 1 ? "iteration" : "iterations", number_list(slow->numbers));
   }
+  if (const OtherProgram* other = blamed_program(run)) {
+    text += fmt::format(", while the program {} used {} of CPU time", other->name, seconds(other->cpu_s));
+  }
   if (run.ranks > 1 && any_timed(run.collectives)) text += "; the network was not the limit";
   return text;
 }
@@ -122,6 +134,9 @@ std::string starved_remedy(const RunAnalysis& run) {
   if (main_loss(run)->cause == LossCause::throttled) {
     return "a higher CPU limit of the control group (`--cpus` of docker, `resources.limits.cpu` of Kubernetes), or "
            "fewer threads";
+  }
+  if (const OtherProgram* other = cause_text_parts::blamed_program(run)) {
+    return fmt::format("CPUs that {} does not use, or fewer threads where ranks have several", other->name);
   }
   if (run.crowded_cpus.empty()) {
     return "CPUs that no other program uses (look for it with `top`), or fewer threads where ranks have several";

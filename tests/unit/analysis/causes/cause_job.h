@@ -50,14 +50,17 @@ struct CauseJob {
   int iterations = 40;
   std::function<Delay(int rank, int iteration)> delay = [](int, int) { return Delay{}; };
   bool states = true;
+  std::string other_program = {};  // used 1 CPU during the whole job
 };
 
 inline Trace trace_of(const CauseJob& job) {
   TraceBuilder run;
   std::vector<TrackBuilder*> mains;
   std::vector<StateWriter> states(2, StateWriter(0));
+  RankBuilder* first = nullptr;
   for (int r = 0; r < 2; ++r) {
     RankBuilder& rank = run.add_rank(r, 2);
+    if (r == 0) first = &rank;
     rank.info().host = "alice";
     rank.info().format = "pace";
     mains.push_back(&rank.add_main_thread());
@@ -74,7 +77,7 @@ inline Trace trace_of(const CauseJob& job) {
       const std::int64_t forward = now + (10 + delay.before_ms()) * ms;
       main.push(now, "preprocess", "paceline.trainer", "preprocess");
       if (delay.collects_ms > 0) {
-        main.add_slice(now, now + delay.collects_ms * ms, "collect", "python", "garbage collection");
+        main.add_slice(now, now + delay.collects_ms * ms, "garbage collection", "torch", "gc");
       }
       main.pop(forward);
       main.add_slice(forward, forward + 30 * ms, "forward", "paceline.trainer", "forward");
@@ -102,6 +105,11 @@ inline Trace trace_of(const CauseJob& job) {
       state.runs(end - last - off * ms + 10 * ms);
     }
     now = end + 10 * ms;
+  }
+  if (!job.other_program.empty()) {
+    TrackBuilder& used = first->add_counter("CPUs used by another program", "CPUs", job.other_program, false);
+    used.add_sample(0, 1);
+    used.add_sample(now, 0);
   }
   Trace trace = run.finish();
   for (std::size_t r = 0; r < 2; ++r) {

@@ -49,7 +49,7 @@ struct Sampled {
   }
 };
 
-RunAnalysis analysis_of(const Trace& trace) {
+RunAnalysis analysed(const Trace& trace) {
   RunAnalysis run = analyse_run(RunIndex(trace), "run");
   expect_causes_add_up(run);
   return run;
@@ -58,7 +58,7 @@ RunAnalysis analysis_of(const Trace& trace) {
 TEST(FunctionExcess, NamesTheFunctionOfALateRank) {
   Sampled job({.iterations = 60, .delay = [](int rank, int) { return Delay{.sleeps_ms = rank == 1 ? 30 : 0}; }});
   job.sample(true);
-  const RunAnalysis run = analysis_of(job.trace);
+  const RunAnalysis run = analysed(job.trace);
   const auto& function = run.causes->ranks[1].function;
   ASSERT_TRUE(function);
   EXPECT_EQ(function->function, "slow");
@@ -73,7 +73,7 @@ TEST(FunctionExcess, NamesTheFunctionOfALateRank) {
 TEST(FunctionExcess, NamesTheFunctionOfSlowIterations) {
   Sampled job({.iterations = 60, .delay = [](int, int i) { return Delay{.sleeps_ms = i % 10 == 9 ? 60 : 0}; }});
   job.sample(true);
-  const RunAnalysis run = analysis_of(job.trace);
+  const RunAnalysis run = analysed(job.trace);
   ASSERT_TRUE(run.causes->slow);
   EXPECT_EQ(run.causes->slow->numbers.size(), 6u);
   ASSERT_TRUE(run.causes->slow->function);
@@ -88,7 +88,7 @@ TEST(FunctionExcess, ChanceNamesSeldom) {
     Sampled job(
         {.iterations = 40, .delay = [&](int rank, int i) { return Delay{.runs_ms = (i * 7 + rank * 3 + seed) % 5}; }});
     job.sample(false);
-    const RunAnalysis run = analysis_of(job.trace);
+    const RunAnalysis run = analysed(job.trace);
     for (const RankCauses& rank : run.causes->ranks) named += rank.function.has_value() ? 1 : 0;
   }
   EXPECT_LE(named, 8);  // of 80

@@ -30,7 +30,7 @@ void expect_parts(const LossParts& parts, std::initializer_list<std::pair<LossCa
 
 TEST(RankActivity, PartsOfAStretchAddUpToIt) {
   Example job;
-  job.main.add_slice(10 * ms, 30 * ms, "collect", "python", "garbage collection");
+  job.main.add_slice(10 * ms, 30 * ms, "garbage collection", "torch", "gc");
   Trace trace = job.finish(100);
   StateWriter states(0);
   states.runs(20 * ms), states.waits(20 * ms), states.sleeps(30 * ms), states.runs(10 * ms);

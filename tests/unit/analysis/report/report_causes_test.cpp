@@ -47,6 +47,14 @@ TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
   EXPECT_NEAR(*cpu->cost_s, 1.14, 0.005);
 }
 
+TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
+  const auto delay = [](int, int i) { return Delay{.waits_ms = i % 2 == 0 ? 20 : 30}; };
+  const Report report = report_of({.iterations = 60, .delay = delay, .other_program = "cc1plus"});
+  EXPECT_THAT(report.verdict.state, HasSubstr("while the program cc1plus used "));
+  EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that cc1plus does not use"));
+  EXPECT_THAT(report_of({.iterations = 60, .delay = delay}).verdict.state, Not(HasSubstr("program")));
+}
+
 TEST(ReportCauses, SlowIterationsAreAFindingWithTheirCause) {
   const Report report = starved();
   const Finding* slow = finding(report, "slow iterations");
