@@ -10,6 +10,8 @@
 namespace paceline::analysis {
 namespace collective_loss_parts {
 
+constexpr std::size_t most_looked_at = 256;  // of the last rank's intervals, for a collective of both ranks
+
 const MemberCall* call_of(const Collective& collective, std::size_t rank) {
   const auto found = std::ranges::lower_bound(collective.calls, rank, {}, &MemberCall::rank);
   return found == collective.calls.end() || found->rank != rank ? nullptr : &*found;
@@ -33,14 +35,13 @@ struct Run {
   std::optional<Level> level_before(std::size_t last, std::size_t rank, std::int64_t arrival_ns,
                                     std::int64_t start_ns) const {
     const auto& blocked = collectives.blocked[last];
-    const Iteration* iteration = iteration_at(iterations[last], arrival_ns);
     auto before = std::ranges::upper_bound(blocked, arrival_ns, {}, &BlockedTime::end_ns);
-    while (before != blocked.begin()) {
+    for (std::size_t looked_at = 0; before != blocked.begin() && looked_at < most_looked_at; ++looked_at) {
       --before;
-      if (iteration != nullptr && before->end_ns <= iteration->start_ns) break;
       const MemberCall* own = call_of(collectives.matched[before->collective], rank);
       if (own != nullptr && own->end_ns <= start_ns) return Level{before->end_ns, own->end_ns};
     }
+    const Iteration* iteration = iteration_at(iterations[last], arrival_ns);
     if (iteration == nullptr) return std::nullopt;
     const Iteration* own = iteration_at(iterations[rank], start_ns);
     if (own == nullptr || own->number != iteration->number) own = numbered(iterations[rank], iteration->number);

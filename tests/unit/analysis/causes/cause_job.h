@@ -14,8 +14,6 @@
 
 namespace paceline::analysis {
 
-inline constexpr std::int64_t ms = 1'000'000;
-
 // The states of a thread, written one after the other.
 class StateWriter {
  public:
@@ -54,6 +52,7 @@ struct CauseJob {
 };
 
 inline Trace trace_of(const CauseJob& job) {
+  constexpr std::int64_t ms = 1'000'000;
   TraceBuilder run;
   std::vector<TrackBuilder*> mains;
   std::vector<StateWriter> states(2, StateWriter(0));

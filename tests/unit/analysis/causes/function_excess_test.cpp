@@ -8,6 +8,7 @@
 #include "analysis/run/run_analysis.h"
 #include "tests/unit/analysis/causes/cause_job.h"
 #include "tests/unit/analysis/causes/causes_add_up.h"
+#include "tests/unit/analysis/causes/milliseconds.h"
 
 namespace paceline::analysis {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/analysis/causes/cause_job.h"
+#include "tests/unit/analysis/causes/milliseconds.h"
 
 namespace paceline::analysis {
 namespace {

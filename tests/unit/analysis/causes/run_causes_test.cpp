@@ -7,6 +7,7 @@
 #include "tests/unit/analysis/buckets_in_flight.h"
 #include "tests/unit/analysis/causes/cause_job.h"
 #include "tests/unit/analysis/causes/causes_add_up.h"
+#include "tests/unit/analysis/causes/milliseconds.h"
 
 namespace paceline::analysis {
 namespace {
@@ -69,6 +70,38 @@ TEST(RunCauses, StepsThatBecameSlowerHaveACause) {
 }
 
 TEST(RunCauses, NothingWithoutStates) { EXPECT_FALSE(analysis_of({.states = false}).causes); }
+
+// Rank 1 sleeps for 30 ms at the end of its iterations, so that its next ones begin later.
+TEST(RunCauses, ADelayAtTheEndOfAnIterationCountsInTheNextOne) {
+  TraceBuilder run;
+  TrackBuilder* mains[] = {&run.add_rank(0, 2).add_main_thread(), &run.add_rank(1, 2).add_main_thread()};
+  StateWriter states[] = {StateWriter(0), StateWriter(0)};
+  std::int64_t now[] = {0, 0};
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t last = std::max(now[0], now[1]) + 40 * ms, end = last + 10 * ms;
+    for (std::size_t r = 0; r < 2; ++r) {
+      TrackBuilder& main = *mains[r];
+      const std::int64_t over = end + (r == 0 ? 10 : 40) * ms;
+      main.push(now[r], "iteration", "paceline.trainer", "iteration");
+      main.argument("payload", i);
+      main.add_slice(now[r] + 40 * ms, end, "MPI_Allreduce", "mpi", "collective");
+      main.text_argument("communicator", "MPI_COMM_WORLD");
+      main.argument("sequence", i);
+      main.pop(over);
+      states[r].runs(end + 10 * ms - now[r]);
+      if (r == 1) states[r].sleeps(30 * ms);
+      now[r] = over;
+    }
+  }
+  Trace trace = run.finish();
+  for (std::size_t r = 0; r < 2; ++r) {
+    trace.ranks[r].end_ns = now[r];
+    trace.ranks[r].tracks[0].states = states[r].take();
+  }
+  const RunAnalysis of = analysis_of(trace);
+  EXPECT_NEAR(of.causes->ranks[0].waiting.sum() / ms, 39 * 30, 1e-3);
+  EXPECT_NEAR(of.causes->ranks[0].waiting[LossCause::blocked] / ms, 39 * 30, 1e-3);
+}
 
 // With 13 buckets in flight as with one, the delay of 30 ms that rank 1 computes costs the others 30 ms a step.
 TEST(RunCauses, BucketsInFlightCountOnce) {

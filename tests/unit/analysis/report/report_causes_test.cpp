@@ -5,14 +5,15 @@
 
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
+#include "analysis/report/section.h"
 #include "tests/unit/analysis/causes/cause_job.h"
 #include "tests/unit/analysis/checked_report.h"
 
 namespace paceline::analysis {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Report report_of(const CauseJob& job) {
   const Trace trace = trace_of(job);
@@ -37,7 +38,7 @@ Report starved() {
 
 TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
   const Report report = starved();
-  EXPECT_THAT(report.verdict.state, testing::StartsWith("Threads that had no CPU cost a rank 1.14 s"));
+  EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank 1.14 s"));
   EXPECT_THAT(report.verdict.state, HasSubstr("in iterations 15 to 20; the network was not the limit."));
   EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that no other program uses"));
   EXPECT_THAT(report.verdict.change, Not(HasSubstr("buffering")));
@@ -59,8 +60,9 @@ TEST(ReportCauses, SlowIterationsAreAFindingWithTheirCause) {
   const Report report = starved();
   const Finding* slow = finding(report, "slow iterations");
   ASSERT_NE(slow, nullptr);
-  EXPECT_THAT(slow->text, testing::StartsWith("Iterations 15 to 20 took 1.14 s longer in all, for 100.0 % of that the "
-                                              "ranks had no CPU: 1.14 s no CPU"));
+  EXPECT_THAT(slow->text,
+              ::testing::StartsWith("Iterations 15 to 20 took 1.14 s longer in all, for 100.0 % of that the "
+                                    "ranks had no CPU: 1.14 s no CPU"));
   ASSERT_EQ(slow->places.size(), 6u);
   EXPECT_EQ(slow->places[0].iteration, 15);
   EXPECT_NEAR(*slow->cost_s, 1.14, 0.005);
