@@ -6,10 +6,10 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/graph/innermost.h"
 #include "analysis/graph/track_phases.h"
 #include "analysis/phases/iterations.h"
 #include "analysis/phases/phase_walk.h"
+#include "analysis/trace/innermost.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analysis/graph/dependencies.h"
-#include "analysis/graph/innermost.h"
+#include "analysis/trace/innermost.h"
 
 namespace paceline::analysis {
 namespace helper_parts {

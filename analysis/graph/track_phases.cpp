@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/graph/innermost.h"
+#include "analysis/trace/innermost.h"
 
 namespace paceline::analysis {
 namespace track_phase_parts {

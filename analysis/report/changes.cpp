@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/report/cause_text.h"
 #include "analysis/report/lateness_judgement.h"
 #include "analysis/report/predictions.h"
 #include "analysis/report/sentences.h"
@@ -92,6 +93,26 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
                               : run.waiting_for_cpu.value_or(0) >= 0.05
                                   ? "CPUs of its own for each rank, or fewer threads where ranks have several"
                                   : "one rank on each machine, or fewer threads where ranks have several"});
+  if (run.causes) {
+    causes.push_back({.name = "threads that had no CPU",
+                      .seconds = 0,
+                      .remedy = is_starved(run) ? starved_remedy(run) : "CPUs that no other program uses"});
+    LostCause& cpu = causes.back();
+    // What is lost to that is not lost to transfer, waiting and slower work.
+    const auto take = [&](LostCause& from, LossParts RankCauses::*part) {
+      double ns = 0;
+      for (const RankCauses& rank : run.causes->ranks) {
+        ns += (rank.*part)[LossCause::no_cpu] + (rank.*part)[LossCause::throttled];
+      }
+      const double seconds =
+          std::clamp(1e-9 * ns / static_cast<double>(run.causes->ranks.size()), 0.0, std::max(from.seconds, 0.0));
+      from.seconds -= seconds;
+      cpu.seconds += seconds;
+    };
+    take(causes[1], &RankCauses::transfer);
+    take(causes[2], &RankCauses::waiting);
+    take(causes[3], &RankCauses::own);
+  }
   std::erase_if(causes, [](const LostCause& cause) { return cause.seconds <= 0; });
   std::ranges::stable_sort(causes, std::greater(), &LostCause::seconds);
   return causes;
@@ -109,7 +130,7 @@ double gain_s(const RunAnalysis& run, const Prediction& prediction) {
 }
 
 const Prediction* first_prediction(const RunAnalysis& run) {
-  if (!run.what_if) return nullptr;
+  if (!run.what_if || is_starved(run)) return nullptr;
   const Prediction *best = nullptr, *relief = nullptr, *harmless = nullptr;
   std::string slow;  // the rank or host that holds the others up, as an argument of --relieve
   const Slowest slowest = slowest_of(run);
@@ -139,6 +160,9 @@ WhatIf first_change_first(const RunAnalysis& run) {
     std::rotate(what_if.predictions.begin(), at, at + 1);
     what_if.notes.insert(what_if.notes.begin(),
                          "The first row is the change to make first. The others are ranked by the time per image.");
+  } else if (!what_if.predictions.empty() && is_starved(run)) {
+    what_if.notes.insert(what_if.notes.begin(),
+                         "No row is advice: the run lacked CPUs, and its costs are those of threads that had none.");
   } else if (!what_if.predictions.empty()) {
     what_if.notes.insert(
         what_if.notes.begin(),

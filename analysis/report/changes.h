@@ -29,7 +29,7 @@ std::optional<double> speed_up_without(const Report& report, const LostTime& los
 // step becomes shorter. It is the relief of the rank or host that holds the others up if that gains at least half of
 // what the best one gains. Else it is the best change that keeps the results of training and the machine, by the same
 // rule; else the best one. Faster layers and kernels are none of them. Relief of a rank or host and equal ranks only
-// count where one is late beyond chance. nullptr where there is none.
+// count where one is late beyond chance. nullptr where there is none, and where the run lacked CPUs most.
 const Prediction* first_prediction(const RunAnalysis& run);
 // The predictions of a run that has some, the first one at the top, with a note on their order.
 WhatIf first_change_first(const RunAnalysis& run);

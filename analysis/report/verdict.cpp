@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/report/cause_text.h"
 #include "analysis/report/changes.h"
 #include "analysis/report/lateness_judgement.h"
 #include "analysis/report/predictions.h"
@@ -49,6 +50,7 @@ std::string rank_text(const RunAnalysis& run) {
         fmt::format("{} holds the others up: it arrives {}", rank_name(run.per_rank[slowest.rank->rank]),
                     lateness_text(slowest.rank->behind_ns, cause.pattern.affected, run.lateness.iterations));
     if (cause.phase) text += fmt::format(", because its {} takes longer", slow_phase_name(*cause.phase));
+    if (run.causes) text += lateness_cause_text(run.causes->ranks[slowest.rank->rank]);
     return text;
   }
   if (!run.irregularity.late.empty()) {
@@ -135,6 +137,11 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
                      duration(largest->ns), percent(share(largest->ns, b.wall_ns)));
 }
 
+// A sentence about CPUs that the run lacked, with a space behind it; "" where something else cost more.
+std::string starved_sentence(const RunAnalysis& run) {
+  return is_starved(run) ? capitalised(starved_text(run)) + ". " : "";
+}
+
 std::string state_of_run(const Report& report, const RunAnalysis& run) {
   std::string text = without_full_stop(report.headline);
   bool behind_headline = true;
@@ -145,6 +152,8 @@ std::string state_of_run(const Report& report, const RunAnalysis& run) {
   }
   if (const std::string limit = limit_of_run(run, behind_headline); !limit.empty()) text += "; " + limit;
   if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
+  if (is_starved(run)) return starved_sentence(run) + text + ".";
+  if (const std::string slow = slow_iterations_text(run); !slow.empty()) text += "; " + slow;
   return text + ".";
 }
 
@@ -170,7 +179,8 @@ std::string accuracy_text(const Report& report, const ScalingPoint& point) {
 }
 
 std::string state_of_scaling(const Report& report, const LostTime& lost) {
-  std::string text = speed_text(report, report.scaling.points[lost.point]);
+  const RunAnalysis& run = report.runs[lost.many.front()];
+  std::string text = starved_sentence(run) + speed_text(report, report.scaling.points[lost.point]);
   const double beyond = lost.actual_s - lost.ideal_s;
   const auto causes = lost_causes(report, lost);
   if (causes.empty() || beyond < little_lost * lost.actual_s) {
@@ -179,7 +189,7 @@ std::string state_of_scaling(const Report& report, const LostTime& lost) {
     text += fmt::format("; of the {} beyond a perfect division, {} are {}", seconds(beyond),
                         seconds(causes.front().seconds), causes.front().name);
   }
-  if (const std::string rank = rank_text(report.runs[lost.many.front()]); !rank.empty()) text += ", and " + rank;
+  if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
   return text + accuracy_text(report, report.scaling.points[lost.point]) + ".";
 }
 
@@ -270,9 +280,15 @@ std::string no_change_text(const RunAnalysis& run) {
                      unknown.empty() ? "no rank is late beyond chance" : unknown);
 }
 
+std::string change_of_starved(const RunAnalysis& run) {
+  return fmt::format("Make this change first: {}. Other changes would be judged by the times of starved threads.",
+                     starved_remedy(run));
+}
+
 std::string change_of_scaling(const Report& report, const LostTime& lost) {
   const auto causes = lost_causes(report, lost);
   const RunAnalysis& run = report.runs[lost.many.front()];
+  if (is_starved(run)) return change_of_starved(run);
   const Prediction* first = first_prediction(run);
   const auto without = [&](double seconds) {
     const auto s = speed_up_without(report, lost, seconds);
@@ -293,6 +309,7 @@ std::string change_of_scaling(const Report& report, const LostTime& lost) {
 }
 
 std::string change_of_run(const RunAnalysis& run) {
+  if (is_starved(run)) return change_of_starved(run);
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(run, *first, "");
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
     return "First collect the files of the other ranks: without them, the report cannot show which rank limits the "

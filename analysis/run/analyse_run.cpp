@@ -346,6 +346,16 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
 
 void RunConfig::set(const std::string& key, double value) { (*this)[key] = run_analysis_parts::config_value(value); }
 
+std::vector<std::size_t> RunIterations::slow() const {
+  constexpr double slow_factor = 1.5;
+  const double median_s = 1e-9 * static_cast<double>(steady_median_ns);
+  std::vector<std::size_t> indices;
+  for (std::size_t i = warmup; i < count; ++i) {
+    if (median_s > 0 && seconds[i] >= slow_factor * median_s) indices.push_back(i);
+  }
+  return indices;
+}
+
 std::optional<double> RunAnalysis::images_per_s() const {
   if (!images || wall_ns <= 0) return std::nullopt;
   return *images / (1e-9 * static_cast<double>(wall_ns));

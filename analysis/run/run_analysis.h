@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/causes/run_causes.h"
 #include "analysis/communication/collective_costs.h"
 #include "analysis/communication/collectives.h"
 #include "analysis/communication/hangs.h"
@@ -50,6 +51,8 @@ struct RunIterations {
   std::vector<double> seconds;        // the duration of each
   std::vector<TimeInterval> spans;    // of each, from the first rank's begin to the last rank's end
   std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
+  // Those that took at least 1.5 times the steady median, in their order, without the warm-up: indices into `numbers`.
+  std::vector<std::size_t> slow() const;
   // Whether the duration changed during the steady iterations, and the phase that changed most in the same direction
   // (mean over ranks; of a drift, between the halves).
   StepChangeTest change;
@@ -151,6 +154,7 @@ struct RunAnalysis {
   double clock_error_ns = 0;                  // the largest of the ranks
   std::optional<CriticalPath> critical_path;  // nothing where it was analysed from summaries, or events were lost
   std::optional<WhatIf> what_if;              // likewise
+  std::optional<RunCauses> causes;            // likewise, and where nothing shows what threads did
   std::vector<CrowdedCpus> crowded_cpus;
   // Share of their time that main threads were ready to run but had no CPU: mean over the ranks where it was counted.
   std::optional<double> waiting_for_cpu;

@@ -57,6 +57,22 @@ RankCpus rank_cpus(const RunAnalysis& run) {
   return out;
 }
 
+// The slow iterations against the others, and those after a change to slower steps against those before it.
+std::optional<RunCauses> causes_in(const RunIndex& index, const RunIterations& iterations) {
+  IterationSets slow, changed;
+  const std::vector<std::size_t> indices = iterations.slow();
+  for (std::size_t i = iterations.warmup; i < iterations.count; ++i) {
+    (std::ranges::binary_search(indices, i) ? slow.longer : slow.usual).push_back(iterations.numbers[i]);
+  }
+  const auto& change = iterations.change.change;
+  if (change && change->kind != StepChange::Kind::drift && change->after > change->before) {
+    const auto border = iterations.numbers.begin() + static_cast<std::ptrdiff_t>(iterations.warmup + change->at);
+    changed.usual.assign(iterations.numbers.begin() + static_cast<std::ptrdiff_t>(iterations.warmup), border);
+    changed.longer.assign(border, iterations.numbers.end());
+  }
+  return causes_of(index, slow, changed);
+}
+
 }  // namespace whole_run_parts
 
 RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {
@@ -64,6 +80,7 @@ RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {
   const Messages messages = whole_run_parts::add_messages(index.trace(), run);
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
+  run.causes = whole_run_parts::causes_in(index, run.iterations);
   const DependencyGraph graph = dependency_graph(index, &messages);
   run.critical_path = critical_path(index, graph);
   if (!run.critical_path) return run;

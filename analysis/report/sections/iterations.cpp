@@ -55,16 +55,12 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
                  .kind = "step change"});
 }
 
-// Iterations that took at least 1.5 times the median, the longest first. The warm-up does not count.
+// The slow iterations, the longest first.
 void slow_findings(const RunAnalysis& run, std::vector<Finding>& out) {
   constexpr std::size_t most = 3;
-  constexpr double slow_factor = 1.5;
   const RunIterations& it = run.iterations;
   const double median_s = 1e-9 * static_cast<double>(it.steady_median_ns);
-  std::vector<std::size_t> slow;
-  for (std::size_t i = it.warmup; i < it.count; ++i) {
-    if (median_s > 0 && it.seconds[i] >= slow_factor * median_s) slow.push_back(i);
-  }
+  std::vector<std::size_t> slow = it.slow();
   std::ranges::stable_sort(slow, std::greater(), [&](std::size_t i) { return it.seconds[i]; });
   slow.resize(std::min(most, slow.size()));
   for (const std::size_t i : slow) {

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/report/cause_text.h"
 #include "analysis/report/lateness_judgement.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
+#include "analysis/text/lists.h"
 
 namespace paceline::analysis {
 namespace waiting_section {
@@ -134,6 +136,9 @@ std::string slow_ranks_text(const RunAnalysis& run) {
         named > 0 ? "." : fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"));
     ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
+    if (const std::string why = run.causes ? lateness_cause_text(run.causes->ranks[late.rank]) : ""; !why.empty()) {
+      text += fmt::format(" {}.", capitalised(why.substr(2)));
+    }
   }
   if (text.empty()) {
     const std::string unknown = why_lateness_is_unknown(run);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/causes/function_excess.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+namespace paceline::analysis {
+namespace function_excess_parts {
+
+constexpr int permutations = 999;
+constexpr std::size_t most_tested = 100;  // functions in slow iterations: those whose times vary most
+constexpr double level = 0.05, least_of_largest = 0.8;
+
+// Share of permutations, the given order among them, whose largest statistic reaches each function's own.
+template <class Statistics>
+std::vector<double> p_values(std::size_t functions, Statistics&& statistics) {
+  std::mt19937_64 random(1);
+  const std::vector<double> own = statistics(nullptr);
+  std::vector<double> reached(functions, 1);
+  for (int i = 0; i < permutations; ++i) {
+    const std::vector<double> drawn = statistics(&random);
+    const double largest = *std::ranges::max_element(drawn);
+    for (std::size_t f = 0; f < functions; ++f) reached[f] += largest >= own[f] - 1e-9 ? 1 : 0;
+  }
+  for (double& p : reached) p /= permutations + 1;
+  return reached;
+}
+
+}  // namespace function_excess_parts
+
+FunctionTimes::FunctionTimes(const Trace& trace) : trace_(&trace), function_of_(trace.stacks.frames()) {
+  std::map<Key, std::size_t> ids;
+  for (FrameId frame = 0; frame < function_of_.size(); ++frame) {
+    const Key key{trace.stacks[frame].function, trace.stacks[frame].file};
+    const auto [found, fresh] = ids.try_emplace(key, names_.size());
+    if (fresh) names_.push_back({.key = key, .ns = {}});
+    names_[found->second].line = std::max(names_[found->second].line, trace.stacks[frame].line);
+    function_of_[frame] = found->second;
+  }
+}
+
+double FunctionTimes::period_ns(const StackSamples& samples, std::size_t at) {
+  if (samples.period_ns > 0) return static_cast<double>(samples.period_ns);
+  if (at + 1 < samples.size()) return static_cast<double>(samples.time_ns[at + 1] - samples.time_ns[at]);
+  return 0;
+}
+
+void FunctionTimes::add_stack(StackId stack, double ns, std::size_t row) {
+  on_stack_.clear();
+  for (; stack != 0; stack = trace_->stacks.caller(stack)) {
+    on_stack_.push_back(function_of_[trace_->stacks.innermost(stack)]);
+  }
+  std::ranges::reverse(on_stack_);
+  for (std::size_t depth = 0; depth < on_stack_.size(); ++depth) {
+    const auto first = std::find(on_stack_.begin(), on_stack_.end(), on_stack_[depth]);
+    if (static_cast<std::size_t>(first - on_stack_.begin()) != depth) continue;  // it calls itself
+    Function& function = names_[on_stack_[depth]];
+    if (function.ns.size() <= row) function.ns.resize(row + 1);
+    function.ns[row] += ns;
+    function.depth += static_cast<double>(depth);
+    ++function.samples;
+  }
+}
+
+std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& excess,
+                                                  const std::vector<double>& p) const {
+  using namespace function_excess_parts;
+  double largest = 0;
+  for (std::size_t f = 0; f < names_.size(); ++f) {
+    if (p[f] <= level) largest = std::max(largest, excess[f]);
+  }
+  if (largest <= 0) return std::nullopt;
+  const auto depth_of = [&](std::size_t f) { return names_[f].depth / names_[f].samples; };
+  std::optional<std::size_t> innermost, with_line;
+  for (std::size_t f = 0; f < names_.size(); ++f) {
+    if (p[f] > level || excess[f] < least_of_largest * largest) continue;
+    if (!innermost || depth_of(f) > depth_of(*innermost)) innermost = f;
+    if (names_[f].line > 0 && (!with_line || depth_of(f) > depth_of(*with_line))) with_line = f;
+  }
+  const std::size_t chosen = with_line.value_or(*innermost);
+  const Function& function = names_[chosen];
+  CauseFunction cause{.function = trace_->names[function.key.function],
+                      .file = trace_->names[function.key.file],
+                      .line = function.line,
+                      .innermost = chosen == *innermost ? "" : trace_->names[names_[*innermost].key.function],
+                      .share = excess[chosen],
+                      .p = p[chosen]};
+  return cause;
+}
+
+std::optional<CauseFunction> FunctionTimes::of_late_rank(std::size_t rows, std::size_t block) const {
+  using namespace function_excess_parts;
+  const std::size_t blocks = block == 0 ? 0 : (rows + block - 1) / block, functions = names_.size();
+  if (blocks < 5 || functions == 0) return std::nullopt;  // 2^-5 is the least p-value of five blocks
+  std::vector<double> sums(blocks * functions), excess(functions), scale(functions);
+  for (std::size_t f = 0; f < functions; ++f) {
+    for (std::size_t row = 0; row < std::min(rows, names_[f].ns.size()); ++row) {
+      sums[row / block * functions + f] += names_[f].ns[row];
+      excess[f] += names_[f].ns[row] / static_cast<double>(rows);
+    }
+    for (std::size_t b = 0; b < blocks; ++b) scale[f] += sums[b * functions + f] * sums[b * functions + f];
+    scale[f] = scale[f] > 0 ? 1 / std::sqrt(scale[f]) : 0;
+  }
+  const auto p = p_values(functions, [&](std::mt19937_64* random) {
+    std::vector<double> statistics(functions);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const double sign = random != nullptr && ((*random)() >> 32 & 1) != 0 ? -1 : 1;
+      for (std::size_t f = 0; f < functions; ++f) statistics[f] += sign * scale[f] * sums[b * functions + f];
+    }
+    return statistics;
+  });
+  return named(excess, p);
+}
+
+std::optional<CauseFunction> FunctionTimes::of_slow_iterations(const std::vector<bool>& slow) const {
+  using namespace function_excess_parts;
+  const std::size_t rows = slow.size(), functions = names_.size();
+  const auto slow_rows = static_cast<std::size_t>(std::ranges::count(slow, true));
+  if (slow_rows == 0 || slow_rows == rows || functions == 0) return std::nullopt;
+  const auto of_slow = static_cast<double>(slow_rows), of_usual = static_cast<double>(rows - slow_rows);
+  std::vector<double> excess(functions), scale(functions);
+  for (std::size_t f = 0; f < functions; ++f) {
+    double squares = 0, sum = 0;
+    for (std::size_t row = 0; row < names_[f].ns.size(); ++row) {
+      const double ns = names_[f].ns[row];
+      squares += ns * ns;
+      sum += ns;
+      excess[f] += slow[row] ? ns / of_slow : -ns / of_usual;
+    }
+    const double variance = squares - sum * sum / static_cast<double>(rows);
+    scale[f] = variance > 0 ? 1 / std::sqrt(variance) : 0;
+  }
+  // The choice does not depend on the labels.
+  std::vector<std::size_t> tested(functions);
+  std::iota(tested.begin(), tested.end(), std::size_t{0});
+  std::ranges::stable_sort(tested, {}, [&](std::size_t f) { return scale[f] > 0 ? scale[f] : HUGE_VAL; });
+  tested.resize(std::min(tested.size(), most_tested));
+  std::vector<bool> labels = slow;
+  const auto p = p_values(functions, [&](std::mt19937_64* random) {
+    if (random != nullptr) std::shuffle(labels.begin(), labels.end(), *random);
+    std::vector<double> statistics(functions);
+    for (const std::size_t f : tested) {
+      for (std::size_t row = 0; row < names_[f].ns.size(); ++row) {
+        statistics[f] += scale[f] * names_[f].ns[row] * (labels[row] ? 1 / of_slow : -1 / of_usual);
+      }
+    }
+    return statistics;
+  });
+  return named(excess, p);
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A time, divided by cause, and where in the program most of it was lost.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+
+namespace paceline::analysis {
+
+enum class LossCause : std::uint8_t {
+  moving_bytes,  // of a transfer: all members that were still in it ran or waited for bytes
+  no_cpu,        // a thread was ready to run, and other threads had the CPUs
+  throttled,     // a thread was ready to run, and the CPU limit of its control group had stopped it
+  blocked,       // a thread slept outside of communication: a file, a lock, another thread, a timer
+  collecting,    // the garbage collector of the program's language ran
+  computing,     // a thread ran
+  unknown,       // nothing recorded what the threads did, or what was recorded does not explain it
+};
+inline constexpr std::size_t loss_cause_count = 7;
+
+// As a key of JSON: "no_cpu".
+constexpr const char* loss_cause_key(LossCause cause) {
+  constexpr const char* keys[] = {"moving_bytes",       "no_cpu",    "throttled", "blocked",
+                                  "garbage_collection", "computing", "unknown"};
+  return keys[static_cast<std::size_t>(cause)];
+}
+
+struct LossParts {
+  std::array<double, loss_cause_count> ns{};
+
+  double& operator[](LossCause cause) { return ns[static_cast<std::size_t>(cause)]; }
+  double operator[](LossCause cause) const { return ns[static_cast<std::size_t>(cause)]; }
+  double sum() const { return std::accumulate(ns.begin(), ns.end(), 0.0); }
+  LossParts& add(const LossParts& other, double factor = 1) {
+    for (std::size_t i = 0; i < loss_cause_count; ++i) ns[i] += factor * other.ns[i];
+    return *this;
+  }
+};
+
+// The innermost range of main threads in which most of a time was lost, and how.
+struct CausePlace {
+  std::string range;
+  LossCause cause = LossCause::unknown;
+  double share = 0;  // of the lost time
+};
+
+// The function that a late rank, or the main threads in slow iterations, spent more time in (function_excess.h).
+struct CauseFunction {
+  std::string function, file;
+  std::uint32_t line = 0;  // 0: not known
+  std::string innermost;   // the function that it called, where that explains as much; or ""
+  double share = 0;        // of the lost time
+  double p = 1;            // of the test
+};
+
+// What makes `longer` exceed `usual`, scaled down to `excess_ns` where it is more than that; what is missing to
+// `excess_ns` is unknown. The result adds up to excess_ns, which is at least 0, and no part is below 0.
+inline LossParts excess_parts(const LossParts& longer, const LossParts& usual, double excess_ns) {
+  LossParts parts;
+  for (std::size_t i = 0; i < loss_cause_count; ++i) parts.ns[i] = std::max(0.0, longer.ns[i] - usual.ns[i]);
+  const double explained = parts.sum();
+  if (explained > excess_ns) {
+    for (double& ns : parts.ns) ns *= excess_ns / explained;
+  } else {
+    parts[LossCause::unknown] += excess_ns - explained;
+  }
+  return parts;
+}
+
+}  // namespace paceline::analysis

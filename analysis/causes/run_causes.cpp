@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/causes/run_causes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/causes/collective_losses.h"
+#include "analysis/causes/function_excess.h"
+#include "analysis/causes/range_excess.h"
+#include "analysis/phases/selection.h"
+#include "analysis/trace/parallel.h"
+
+namespace paceline::analysis {
+namespace run_cause_parts {
+
+// Where the time of one rank's iterations went.
+using IterationParts = std::vector<LossParts>;
+
+// The mean over iterations with these numbers and over ranks: parts and duration.
+struct Mean {
+  LossParts parts;
+  double duration_ns = 0, count = 0;
+};
+
+Mean mean_of(std::span<const std::span<const Iteration>> iterations, const std::vector<IterationParts>& parts,
+             std::span<const std::int64_t> numbers) {
+  Mean mean;
+  for (std::size_t r = 0; r < iterations.size(); ++r) {
+    for (std::size_t i = 0; i < iterations[r].size(); ++i) {
+      const Iteration& iteration = iterations[r][i];
+      if (!iteration.finished || !std::ranges::binary_search(numbers, iteration.number)) continue;
+      mean.parts.add(parts[r][i]);
+      mean.duration_ns += static_cast<double>(iteration.duration_ns);
+      ++mean.count;
+    }
+  }
+  if (mean.count == 0) return mean;
+  for (double& ns : mean.parts.ns) ns /= mean.count;
+  mean.duration_ns /= mean.count;
+  return mean;
+}
+
+std::optional<LongerCauses> longer_causes(std::span<const std::span<const Iteration>> iterations,
+                                          const std::vector<IterationParts>& parts, const IterationSets& sets) {
+  const Mean longer = mean_of(iterations, parts, sets.longer), others = mean_of(iterations, parts, sets.usual);
+  const double excess_ns = longer.duration_ns - others.duration_ns;
+  if (longer.count == 0 || others.count == 0 || excess_ns <= 0) return std::nullopt;
+  const auto count = static_cast<double>(sets.longer.size());
+  LongerCauses causes{.numbers = sets.longer, .excess_ns = excess_ns * count, .parts = {}};
+  causes.parts.add(excess_parts(longer.parts, others.parts, excess_ns), count);
+  return causes;
+}
+
+std::optional<OtherProgram> busiest_program(const Trace& trace) {
+  std::optional<OtherProgram> busiest;
+  for (const Rank& rank : trace.ranks) {
+    for (const Track& track : rank.tracks) {
+      const Samples& samples = track.samples;
+      if (track.kind != TrackKind::counter || samples.name != "CPUs used by another program") continue;
+      double cpu_ns = 0;
+      for (std::size_t i = 1; i < samples.size(); ++i) {
+        cpu_ns += samples.value[i - 1] * static_cast<double>(samples.time_ns[i] - samples.time_ns[i - 1]);
+      }
+      if (busiest && 1e-9 * cpu_ns <= busiest->cpu_s) continue;
+      busiest = {.name = samples.device, .cpu_s = 1e-9 * cpu_ns};
+    }
+  }
+  return busiest;
+}
+
+constexpr std::size_t most_slices = 2'000'000;  // of a main thread whose ranges are looked at
+
+// Finds where and in which functions the time was lost.
+class Places {
+ public:
+  Places(const RunIndex& index, const std::vector<RankActivity>& activities,
+         std::span<const std::span<const Iteration>> iterations)
+      : index_(index), trace_(index.trace()), activities_(activities), iterations_(iterations) {
+    for (std::size_t r = 0; r < trace_.ranks.size(); ++r) {
+      const Track* main = main_track(trace_.ranks[r]);
+      has_ranges_ = has_ranges_ && main != nullptr && main->slices.size() <= most_slices;
+      has_samples_ = has_samples_ || (main != nullptr && main->stacks.size() > 0);
+    }
+  }
+
+  void add(std::vector<RankCauses>& ranks) const {
+    const std::size_t n = ranks.size();
+    if (n < 2) return;
+    std::vector<RangeProfile> profiles(n);
+    if (has_ranges_) {
+      parallel_for(n, [&](std::size_t r) { profiles[r] = profile(r, [](const Iteration&) { return true; }); });
+    }
+    for (std::size_t r = 0; r < n; ++r) {
+      if (ranks[r].caused.sum() <= 0) continue;
+      if (has_ranges_) {
+        std::vector<RangeProfile> others = profiles;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(r));
+        ranks[r].place = largest_excess(trace_, profiles[r], mean_profile(others));
+      }
+      if (has_samples_) ranks[r].function = late_function(r, ranks[r].caused.sum() / static_cast<double>(n - 1));
+    }
+  }
+
+  void add(LongerCauses& causes, const IterationSets& sets) const {
+    const auto in = [](const std::vector<std::int64_t>& numbers) {
+      return [&](const Iteration& iteration) { return std::ranges::binary_search(numbers, iteration.number); };
+    };
+    if (has_ranges_) {
+      std::vector<RangeProfile> longer, usual;
+      for (std::size_t r = 0; r < iterations_.size(); ++r) {
+        longer.push_back(profile(r, in(sets.longer)));
+        usual.push_back(profile(r, in(sets.usual)));
+      }
+      causes.place = largest_excess(trace_, mean_profile(longer), mean_profile(usual));
+    }
+    if (!has_samples_) return;
+    std::vector<std::int64_t> numbers = sets.longer;
+    numbers.insert(numbers.end(), sets.usual.begin(), sets.usual.end());
+    std::ranges::sort(numbers);
+    FunctionTimes times(trace_);
+    for (std::size_t r = 0; r < iterations_.size(); ++r) {
+      times.add(trace_.ranks[r], blocked(r), iterations_[r], 1 / static_cast<double>(iterations_.size()),
+                [&](const Iteration& iteration) { return row_of(numbers, iteration); });
+    }
+    std::vector<bool> slow;
+    for (const std::int64_t number : numbers) slow.push_back(std::ranges::binary_search(sets.longer, number));
+    causes.function = times.of_slow_iterations(slow);
+    if (causes.function) causes.function->share *= static_cast<double>(sets.longer.size()) / causes.excess_ns;
+  }
+
+ private:
+  std::span<const BlockedTime> blocked(std::size_t rank) const {
+    const auto& all = index_.collectives().blocked;
+    return rank < all.size() ? std::span<const BlockedTime>(all[rank]) : std::span<const BlockedTime>();
+  }
+  template <class Chosen>
+  RangeProfile profile(std::size_t r, Chosen&& chosen) const {
+    return range_profile(trace_, trace_.ranks[r], activities_[r], blocked(r), iterations_[r], chosen);
+  }
+  static std::ptrdiff_t row_of(const std::vector<std::int64_t>& numbers, const Iteration& iteration) {
+    const auto found = std::ranges::lower_bound(numbers, iteration.number);
+    return found != numbers.end() && *found == iteration.number ? found - numbers.begin() : -1;
+  }
+
+  // The function in which a rank spent more time than the mean of the others. `caused_ns`: what another rank waited for
+  // it in the whole run.
+  std::optional<CauseFunction> late_function(std::size_t late, double caused_ns) const {
+    std::vector<std::int64_t> numbers;
+    for (const Iteration& iteration : iterations_[late]) {
+      if (iteration.finished) numbers.push_back(iteration.number);
+    }
+    if (numbers.empty()) return std::nullopt;
+    std::ranges::sort(numbers);
+    FunctionTimes times(trace_);
+    const auto others = static_cast<double>(iterations_.size() - 1);
+    for (std::size_t r = 0; r < iterations_.size(); ++r) {
+      times.add(trace_.ranks[r], blocked(r), iterations_[r], r == late ? 1 : -1 / others,
+                [&](const Iteration& iteration) { return row_of(numbers, iteration); });
+    }
+    const double tau = 2;  // iterations
+    const auto block = static_cast<std::size_t>(std::ceil(std::max(tau, static_cast<double>(numbers.size()) / 25)));
+    auto function = times.of_late_rank(numbers.size(), block);
+    if (function) function->share *= static_cast<double>(numbers.size()) / caused_ns;
+    return function;
+  }
+
+  const RunIndex& index_;
+  const Trace& trace_;
+  const std::vector<RankActivity>& activities_;
+  std::span<const std::span<const Iteration>> iterations_;
+  bool has_ranges_ = true, has_samples_ = false;
+};
+
+}  // namespace run_cause_parts
+
+LossParts RunCauses::mean() const {
+  LossParts sum;
+  for (const RankCauses& rank : ranks) sum.add(rank.lost(), 1 / static_cast<double>(ranks.size()));
+  return sum;
+}
+
+std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& slow, const IterationSets& changed) {
+  using namespace run_cause_parts;
+  const Trace& trace = index.trace();
+  const std::size_t ranks = trace.ranks.size();
+  std::vector<RankActivity> activities(ranks);
+  parallel_for(ranks, [&](std::size_t r) { activities[r] = RankActivity(trace, trace.ranks[r]); });
+  if (std::ranges::none_of(activities, &RankActivity::known)) return std::nullopt;
+
+  const Collectives& collectives = index.collectives();
+  std::vector<std::span<const Iteration>> iterations;
+  for (std::size_t r = 0; r < ranks; ++r) iterations.emplace_back(index.times(r).iterations);
+  RunCauses causes{.ranks = std::vector<RankCauses>(ranks),
+                   .exact = true,
+                   .slow = {},
+                   .changed = {},
+                   .other_program = busiest_program(trace)};
+  std::vector<IterationParts> parts(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    causes.exact = causes.exact && activities[r].states().exact;
+    std::span<const BlockedTime> blocked;
+    if (r < collectives.blocked.size()) blocked = collectives.blocked[r];
+    for (const Iteration& iteration : iterations[r]) {
+      const LossParts own =
+          activities[r].parts_outside(blocked, iteration.start_ns, iteration.start_ns + iteration.duration_ns);
+      for (const LossCause cause : {LossCause::no_cpu, LossCause::throttled}) {
+        causes.ranks[r].own[cause] += own[cause];
+      }
+      parts[r].push_back(own);
+    }
+  }
+  each_collective_loss(collectives, activities, iterations, [&](const CollectiveLoss& loss) {
+    causes.ranks[loss.rank].waiting.add(loss.waiting);
+    causes.ranks[loss.rank].transfer.add(loss.transfer);
+    causes.ranks[collectives.matched[loss.interval.collective].last_rank].caused.add(loss.waiting);
+    const auto of_rank = iterations[loss.rank];
+    const Iteration* iteration = iteration_at(of_rank, loss.interval.start_ns);
+    if (iteration == nullptr) return;
+    parts[loss.rank][static_cast<std::size_t>(iteration - of_rank.data())].add(loss.waiting).add(loss.transfer);
+  });
+  causes.slow = longer_causes(iterations, parts, slow);
+  causes.changed = longer_causes(iterations, parts, changed);
+  const Places places(index, activities, iterations);
+  places.add(causes.ranks);
+  if (causes.slow) places.add(*causes.slow, slow);
+  if (causes.changed) places.add(*causes.changed, changed);
+  return causes;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/report/cause_text.h"
+
+#include <algorithm>
+
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+#include "analysis/text/numbers.h"
+
+namespace paceline::analysis {
+namespace cause_text_parts {
+
+constexpr double much = 0.02;         // of the wall time
+constexpr double most_of_loss = 0.5;  // a cause below that is not named alone
+
+double in_seconds(double ns) { return 1e-9 * ns; }
+
+double cpu_ns(const LossParts& parts) { return parts[LossCause::no_cpu] + parts[LossCause::throttled]; }
+
+LossCause largest(const LossParts& parts) {
+  return static_cast<LossCause>(std::ranges::max_element(parts.ns) - parts.ns.begin());
+}
+
+// What a thread did, after "it" or "the ranks".
+std::string predicate(LossCause cause, bool several) {
+  const char* const were = several ? "were" : "was";
+  switch (cause) {
+    case LossCause::moving_bytes:
+      return "transferred bytes";
+    case LossCause::no_cpu:
+      return "had no CPU";
+    case LossCause::throttled:
+      return fmt::format("{} stopped by the CPU limit of the control group", were);
+    case LossCause::blocked:
+      return fmt::format("{} blocked", were);
+    case LossCause::collecting:
+      return "collected garbage";
+    case LossCause::computing:
+      return "computed longer";
+    case LossCause::unknown:
+      break;
+  }
+  return "";
+}
+
+// ", in the function load (train.py:41), below it read", else ", in the range load"; only for what a thread did itself.
+std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
+                       const std::optional<CauseFunction>& function) {
+  constexpr double clear = 0.5;  // of the lost time
+  if (cause != LossCause::blocked && cause != LossCause::computing) return "";
+  if (function && function->share >= clear) {
+    std::string text = fmt::format(", in the function {}", function->function);
+    if (!function->file.empty()) {
+      const std::string name = function->file.substr(function->file.rfind('/') + 1);
+      text += function->line > 0 ? fmt::format(" ({}:{})", name, function->line) : fmt::format(" ({})", name);
+    }
+    if (!function->innermost.empty()) text += fmt::format(", which called {}", function->innermost);
+    return text;
+  }
+  if (place && place->cause == cause && place->share >= clear) return fmt::format(", in the range {}", place->range);
+  return "";
+}
+
+std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
+                       const std::optional<CauseFunction>& function) {
+  const LossCause cause = largest(parts);
+  const double share = parts.sum() > 0 ? parts[cause] / parts.sum() : 0;
+  const std::string what = predicate(cause, several);
+  if (what.empty() || share < most_of_loss) return "";
+  return fmt::format(", for {} of that {} {}{}", percent(share), several ? "the ranks" : "it", what,
+                     place_text(cause, place, function));
+}
+
+// The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
+const OtherProgram* blamed_program(const RunAnalysis& run) {
+  const auto loss = main_loss(run);
+  const auto& other = run.causes->other_program;
+  const bool explains =
+      loss && loss->cause == LossCause::no_cpu && other && other->cpu_s >= most_of_loss * loss->seconds;
+  return explains ? &*other : nullptr;
+}
+
+double wall_s(const RunAnalysis& run) { return in_seconds(static_cast<double>(run.wall_ns)); }
+
+}  // namespace cause_text_parts
+
+std::string cause_name(LossCause cause) {
+  constexpr const char* names[] = {"bytes moving",       "no CPU",    "CPU limit", "blocked",
+                                   "garbage collection", "computing", "unknown"};
+  return names[static_cast<std::size_t>(cause)];
+}
+
+std::optional<MainLoss> main_loss(const RunAnalysis& run) {
+  using namespace cause_text_parts;
+  if (!run.causes) return std::nullopt;
+  LossParts mean = run.causes->mean();
+  const double cpu = cpu_ns(mean);
+  const LossCause of_cpu =
+      mean[LossCause::throttled] > mean[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;
+  mean[LossCause::no_cpu] = mean[LossCause::throttled] = 0;
+  mean[of_cpu] = cpu;
+  const LossCause cause = largest(mean);
+  const MainLoss loss{cause, in_seconds(mean[cause])};
+  if (loss.seconds < much * wall_s(run)) return std::nullopt;
+  return loss;
+}
+
+bool is_starved(const RunAnalysis& run) {
+  const auto loss = main_loss(run);
+  return loss && loss->is_cpu();
+}
+
+std::string starved_text(const RunAnalysis& run) {
+  using namespace cause_text_parts;
+  const MainLoss loss = *main_loss(run);
+  std::string text =
+      fmt::format("{} cost a rank {} ({} of the wall time)",
+                  loss.cause == LossCause::throttled ? "the CPU limit of the control group" : "threads that had no CPU",
+                  seconds(loss.seconds), percent(loss.seconds / wall_s(run)));
+  const auto& slow = run.causes->slow;
+  const double share = slow ? in_seconds(cpu_ns(slow->parts)) / loss.seconds : 0;
+  if (share >= most_of_loss) {
+    text += fmt::format(", {} of it in {} {}", percent(std::min(share, 1.0)),
+                        slow->numbers.size() == 1 ? "iteration" : "iterations", number_list(slow->numbers));
+  }
+  if (const OtherProgram* other = blamed_program(run)) {
+    text += fmt::format(", while the program {} used {} of CPU time", other->name, seconds(other->cpu_s));
+  }
+  if (run.ranks > 1 && any_timed(run.collectives)) text += "; the network was not the limit";
+  return text;
+}
+
+std::string starved_remedy(const RunAnalysis& run) {
+  if (main_loss(run)->cause == LossCause::throttled) {
+    return "a higher CPU limit of the control group (`--cpus` of docker, `resources.limits.cpu` of Kubernetes), or "
+           "fewer threads";
+  }
+  if (const OtherProgram* other = cause_text_parts::blamed_program(run)) {
+    return fmt::format("CPUs that {} does not use, or fewer threads where ranks have several", other->name);
+  }
+  if (run.crowded_cpus.empty()) {
+    return "CPUs that no other program uses (look for it with `top`), or fewer threads where ranks have several";
+  }
+  return run.crowded_cpus.front().bound
+             ? "CPUs of its own for each rank, or ranks that are bound to none (`mpirun --bind-to none`)"
+             : "no more ranks on a host than it has CPUs for them";
+}
+
+std::string lateness_cause_text(const RankCauses& causes) {
+  return cause_text_parts::share_text(causes.caused, false, causes.place, causes.function);
+}
+
+std::string slow_iterations_text(const RunAnalysis& run) {
+  using namespace cause_text_parts;
+  if (!run.causes || !run.causes->slow) return "";
+  const LongerCauses& slow = *run.causes->slow;
+  if (in_seconds(slow.excess_ns) < much * wall_s(run)) return "";
+  return fmt::format("{} {} took {} longer{}{}", slow.numbers.size() == 1 ? "iteration" : "iterations",
+                     number_list(slow.numbers), seconds(in_seconds(slow.excess_ns)),
+                     slow.numbers.size() == 1 ? "" : " in all",
+                     share_text(slow.parts, true, slow.place, slow.function));
+}
+
+}  // namespace paceline::analysis

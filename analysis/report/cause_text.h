@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why time was lost, in words: for the verdict, the findings and the tables.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/run/run_analysis.h"
+
+namespace paceline::analysis {
+
+// The cause that cost a rank most in the mean: at least 2 % of the wall time. Waiting for a CPU and being throttled
+// count together, and the larger of the two gives the name. `throttled` distinguishes them.
+struct MainLoss {
+  LossCause cause = LossCause::unknown;
+  double seconds = 0;  // of a rank, mean over the ranks
+  bool is_cpu() const { return cause == LossCause::no_cpu || cause == LossCause::throttled; }
+};
+std::optional<MainLoss> main_loss(const RunAnalysis& run);
+
+// Whether a CPU is what the run lacked most: other advice would rest on the costs of starved threads.
+bool is_starved(const RunAnalysis& run);
+
+// "threads that had no CPU cost a rank 3.50 s (12.3 % of the wall time), 95 % of it in iterations 15 to 20; the network
+// was not the limit". The run is starved.
+std::string starved_text(const RunAnalysis& run);
+// What to do about it, as a noun phrase: "CPUs that no other program uses".
+std::string starved_remedy(const RunAnalysis& run);
+
+// "no CPU", "blocked", …: a heading.
+std::string cause_name(LossCause cause);
+
+// ", for 97 % of that it was blocked, in the function load (train.py:41)", of a late rank; "" where it is not known.
+std::string lateness_cause_text(const RankCauses& causes);
+
+// "iterations 10, 20 and 30 took 240 ms longer in all, for 97 % of that the ranks were blocked, in the range fsync"; ""
+// where no iterations were slow, or they cost less than 2 % of the wall time.
+std::string slow_iterations_text(const RunAnalysis& run);
+
+}  // namespace paceline::analysis

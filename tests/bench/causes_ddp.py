@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: causes_ddp.py CAUSE [ITERATIONS]
+
+One rank of a training job with DistributedDataParallel over gloo that suffers from an injected cause (causes.py starts it).
+Prints what was injected as JSON, one line a rank: the seconds on this rank, and the time that its main thread was ready to
+run and had no CPU.
+"""
+import gc
+import json
+import os
+import sys
+import tempfile
+import time
+
+import torch
+import torch.distributed as distributed
+from torch.utils.data import DataLoader, Dataset
+
+CAUSE = sys.argv[1]
+ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
+RANK = int(os.environ.get("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
+injected = 0.0
+
+
+def counted(function, *arguments):
+    global injected
+    begin = time.perf_counter()
+    function(*arguments)
+    injected += time.perf_counter() - begin
+
+
+class Images(Dataset):
+    def __init__(self, size):
+        self.images, self.size = torch.randn(64, 3, 16, 16), size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        if CAUSE == "slow_getitem" and RANK == 1 and index % 8 == 0:
+            counted(time.sleep, 0.03)
+        return self.images[index % 64], index % 10
+
+
+def slow_function():
+    time.sleep(0.03)
+
+
+def write_and_sync(file):
+    file.write(os.urandom(1 << 20))
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def collect(garbage):
+    gc.collect()
+
+
+def wait_for_cpu_s():
+    with open("/proc/self/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    distributed.init_process_group("gloo", rank=RANK, world_size=2, init_method=os.environ["CAUSES_STORE"])
+    batch = 16 if CAUSE == "unequal_batches" and RANK == 1 else 8
+    loader = DataLoader(Images(batch * ITERATIONS), batch_size=batch)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, padding=1),
+                                torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32 * 256, 10))
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    garbage = []
+    if CAUSE == "gc_pause":
+        gc.disable()
+        if RANK == 1:
+            garbage = [[{"number": number}] for number in range(150_000)]
+    begin, waited = time.perf_counter(), wait_for_cpu_s()
+    with tempfile.TemporaryFile(dir=os.environ.get("CAUSES_FOLDER")) as file:
+        for step, (images, labels) in enumerate(loader):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            if CAUSE == "fsync" and step % 10 == 9:
+                counted(write_and_sync, file)
+            if CAUSE == "sleep" and RANK == 1:
+                counted(slow_function)
+            if CAUSE == "gc_pause" and RANK == 1 and step % 3 == 0:
+                counted(collect, garbage)
+    print(json.dumps({"rank": RANK, "injected_s": injected, "no_cpu_s": wait_for_cpu_s() - waited,
+                      "seconds": time.perf_counter() - begin}), flush=True)
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

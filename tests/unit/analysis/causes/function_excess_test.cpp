@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/causes/function_excess.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analysis/run/run_analysis.h"
+#include "tests/unit/analysis/causes/cause_job.h"
+#include "tests/unit/analysis/causes/causes_add_up.h"
+#include "tests/unit/analysis/causes/milliseconds.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::int64_t period = 2 * ms;
+
+// Samples every main thread every 2 ms: in `load`, called by main, while it is in the range preprocess, longer_in(rank)
+// says in which function for the delay; else in `train`. Times have noise.
+struct Sampled {
+  Trace trace;
+  FrameId main, train, load, slow, sleep;
+
+  explicit Sampled(const CauseJob& job) : trace(trace_of(job)) {
+    const auto frame = [&](const char* function, const char* file, std::uint32_t line) {
+      return trace.stacks.frame({trace.names.intern(function), trace.names.intern(file), line});
+    };
+    main = frame("main", "train.py", 90);
+    train = frame("train", "train.py", 50);
+    load = frame("load", "data.py", 20);
+    slow = frame("slow", "data.py", 41);
+    sleep = frame("clock_nanosleep", "libc.so.6", 0);
+  }
+
+  void sample(bool with_slow) {
+    std::mt19937 random(7);
+    const StackId in_main = trace.stacks.stack(0, main), in_train = trace.stacks.stack(in_main, train),
+                  in_load = trace.stacks.stack(in_main, load),
+                  in_sleep = trace.stacks.stack(trace.stacks.stack(in_load, slow), sleep);
+    for (Rank& rank : trace.ranks) {
+      Track& track = rank.tracks[0];
+      track.stacks.period_ns = period;
+      for (std::int64_t t = period / 2; t < rank.end_ns; t += period) {
+        const CpuTimes state = cpu_times(track.states, t, t + 1);
+        const bool delayed = with_slow && state.blocked_ns > 0;
+        track.stacks.time_ns.push_back(t + static_cast<std::int64_t>(random() % (ms / 2)));
+        track.stacks.stack.push_back(delayed ? in_sleep : random() % 4 == 0 ? in_load : in_train);
+      }
+    }
+  }
+};
+
+RunAnalysis analysed(const Trace& trace) {
+  RunAnalysis run = analyse_run(RunIndex(trace), "run");
+  expect_causes_add_up(run);
+  return run;
+}
+
+TEST(FunctionExcess, NamesTheFunctionOfALateRank) {
+  Sampled job({.iterations = 60, .delay = [](int rank, int) { return Delay{.sleeps_ms = rank == 1 ? 30 : 0}; }});
+  job.sample(true);
+  const RunAnalysis run = analysed(job.trace);
+  const auto& function = run.causes->ranks[1].function;
+  ASSERT_TRUE(function);
+  EXPECT_EQ(function->function, "slow");
+  EXPECT_EQ(function->file, "data.py");
+  EXPECT_EQ(function->line, 41u);
+  EXPECT_EQ(function->innermost, "clock_nanosleep");
+  EXPECT_NEAR(function->share, 1, 0.1);
+  EXPECT_LE(function->p, 0.05);
+  EXPECT_FALSE(run.causes->ranks[0].function);
+}
+
+TEST(FunctionExcess, NamesTheFunctionOfSlowIterations) {
+  Sampled job({.iterations = 60, .delay = [](int, int i) { return Delay{.sleeps_ms = i % 10 == 9 ? 60 : 0}; }});
+  job.sample(true);
+  const RunAnalysis run = analysed(job.trace);
+  ASSERT_TRUE(run.causes->slow);
+  EXPECT_EQ(run.causes->slow->numbers.size(), 6u);
+  ASSERT_TRUE(run.causes->slow->function);
+  EXPECT_EQ(run.causes->slow->function->function, "slow");
+  EXPECT_NEAR(run.causes->slow->function->share, 1, 0.15);
+}
+
+// The delay is there, but samples are the same mixture everywhere.
+TEST(FunctionExcess, ChanceNamesSeldom) {
+  int named = 0;
+  for (int seed = 0; seed < 40; ++seed) {
+    Sampled job(
+        {.iterations = 40, .delay = [&](int rank, int i) { return Delay{.runs_ms = (i * 7 + rank * 3 + seed) % 5}; }});
+    job.sample(false);
+    const RunAnalysis run = analysed(job.trace);
+    for (const RankCauses& rank : run.causes->ranks) named += rank.function.has_value() ? 1 : 0;
+  }
+  EXPECT_LE(named, 8);  // of 80
+}
+
+}  // namespace
+}  // namespace paceline::analysis

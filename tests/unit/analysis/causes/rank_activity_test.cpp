@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/causes/rank_activity.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analysis/causes/cause_job.h"
+#include "tests/unit/analysis/causes/milliseconds.h"
+
+namespace paceline::analysis {
+namespace {
+
+struct Example {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 2);
+  TrackBuilder& main = rank.add_main_thread();
+  Trace finish(std::int64_t end_ms) {
+    Trace trace = run.finish();
+    trace.ranks[0].end_ns = end_ms * ms;
+    return trace;
+  }
+};
+
+void expect_parts(const LossParts& parts, std::initializer_list<std::pair<LossCause, double>> expected_ms) {
+  double sum = 0;
+  for (const auto& [cause, value] : expected_ms) {
+    EXPECT_NEAR(parts[cause] / ms, value, 1e-4) << loss_cause_key(cause);
+    sum += value;
+  }
+  EXPECT_NEAR(parts.sum() / ms, sum, 1e-4);
+}
+
+TEST(RankActivity, PartsOfAStretchAddUpToIt) {
+  Example job;
+  job.main.add_slice(10 * ms, 30 * ms, "garbage collection", "torch", "gc");
+  Trace trace = job.finish(100);
+  StateWriter states(0);
+  states.runs(20 * ms), states.waits(20 * ms), states.sleeps(30 * ms), states.runs(10 * ms);
+  trace.ranks[0].tracks[0].states = states.take();
+  const RankActivity activity(trace, trace.ranks[0]);
+  expect_parts(activity.parts(0, 100 * ms), {{LossCause::computing, 20},
+                                             {LossCause::collecting, 10},
+                                             {LossCause::no_cpu, 20},
+                                             {LossCause::blocked, 30},
+                                             {LossCause::unknown, 20}});
+  const BlockedTime blocked[] = {{.start_ns = 5 * ms, .end_ns = 45 * ms}};
+  expect_parts(activity.parts_outside(blocked, 0, 50 * ms), {{LossCause::computing, 5}, {LossCause::blocked, 5}});
+}
+
+TEST(RankActivity, AnotherThreadWithoutACpuCountsWhileTheMainThreadIsBlocked) {
+  Example job;
+  TrackBuilder& helper = job.rank.add_track(TrackKind::thread, "thread 2", 2);
+  job.main.add_slice(0, 1, "a");
+  helper.add_slice(0, 1, "b");
+  Trace trace = job.finish(100);
+  StateWriter main(0), other(0);
+  main.runs(40 * ms), main.sleeps(60 * ms);
+  other.waits(50 * ms), other.runs(30 * ms), other.waits(5 * ms), other.sleeps(15 * ms);
+  trace.ranks[0].tracks[0].states = main.take();
+  trace.ranks[0].tracks[1].states = other.take();
+  const RankActivity activity(trace, trace.ranks[0]);
+  expect_parts(activity.parts(0, 100 * ms),
+               {{LossCause::computing, 40}, {LossCause::no_cpu, 15}, {LossCause::blocked, 45}});
+  expect_parts(activity.parts(45 * ms, 55 * ms), {{LossCause::no_cpu, 5}, {LossCause::blocked, 5}});
+}
+
+// Counters of the main thread, as schedstat gives them: µs.
+TEST(RankActivity, CountersServeWhereSwitchesWereNotRecorded) {
+  Example job;
+  job.main.add_slice(0, 1, "a");
+  TrackBuilder& running = job.rank.add_counter("CPU time", "µs", "main thread", true);
+  TrackBuilder& waiting = job.rank.add_counter("waiting for a CPU", "µs", "main thread", true);
+  TrackBuilder& throttled = job.rank.add_counter("CPU limit, throttled time", "µs", "cgroup", true);
+  for (int i = 0; i <= 4; ++i) {
+    running.add_sample(i * 50 * ms, 7e6 + 20'000 * i);
+    waiting.add_sample(i * 50 * ms, 1e6 + 10'000 * i);
+    throttled.add_sample(i * 50 * ms, 5'000 * i);
+  }
+  const Trace trace = job.finish(200);
+  const RankActivity activity(trace, trace.ranks[0]);
+  EXPECT_FALSE(activity.states().exact);
+  expect_parts(
+      activity.parts(0, 200 * ms),
+      {{LossCause::computing, 80}, {LossCause::no_cpu, 20}, {LossCause::throttled, 20}, {LossCause::blocked, 80}});
+  EXPECT_NEAR(activity.parts(10 * ms, 20 * ms).sum(), 10 * ms, 10);
+}
+
+}  // namespace
+}  // namespace paceline::analysis

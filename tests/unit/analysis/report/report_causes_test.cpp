@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the report says about why time was lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/build.h"
+#include "analysis/report/render.h"
+#include "analysis/report/section.h"
+#include "tests/unit/analysis/causes/cause_job.h"
+#include "tests/unit/analysis/checked_report.h"
+
+namespace paceline::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Report report_of(const CauseJob& job) {
+  const Trace trace = trace_of(job);
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(RunIndex(trace), "run"));
+  Report report = build_report(std::move(runs));
+  checked_text(report);
+  return report;
+}
+
+const Finding* finding(const Report& report, std::string_view kind) {
+  const auto found = std::ranges::find(report.findings, kind, &Finding::kind);
+  return found == report.findings.end() ? nullptr : &*found;
+}
+
+// Both ranks are off the CPU in turn inside the allreduce of six iterations, while the partner polls.
+Report starved() {
+  return report_of({.iterations = 60, .delay = [](int rank, int i) {
+                      return Delay{.held_up_ms = i >= 15 && i < 21 && (i + rank) % 2 == 0 ? 190 : 0};
+                    }});
+}
+
+TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
+  const Report report = starved();
+  EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank 1.14 s"));
+  EXPECT_THAT(report.verdict.state, HasSubstr("in iterations 15 to 20; the network was not the limit."));
+  EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that no other program uses"));
+  EXPECT_THAT(report.verdict.change, Not(HasSubstr("buffering")));
+  EXPECT_THAT(report.verdict.change, Not(HasSubstr("fp16")));
+  const Finding* cpu = finding(report, "no CPU");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_NEAR(*cpu->cost_s, 1.14, 0.005);
+}
+
+TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
+  const auto delay = [](int, int i) { return Delay{.waits_ms = i % 2 == 0 ? 20 : 30}; };
+  const Report report = report_of({.iterations = 60, .delay = delay, .other_program = "cc1plus"});
+  EXPECT_THAT(report.verdict.state, HasSubstr("while the program cc1plus used "));
+  EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that cc1plus does not use"));
+  EXPECT_THAT(report_of({.iterations = 60, .delay = delay}).verdict.state, Not(HasSubstr("program")));
+}
+
+TEST(ReportCauses, SlowIterationsAreAFindingWithTheirCause) {
+  const Report report = starved();
+  const Finding* slow = finding(report, "slow iterations");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_THAT(slow->text,
+              ::testing::StartsWith("Iterations 15 to 20 took 1.14 s longer in all, for 100.0 % of that the "
+                                    "ranks had no CPU: 1.14 s no CPU"));
+  ASSERT_EQ(slow->places.size(), 6u);
+  EXPECT_EQ(slow->places[0].iteration, 15);
+  EXPECT_NEAR(*slow->cost_s, 1.14, 0.005);
+}
+
+TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
+  const Report report = report_of({.iterations = 60, .delay = [](int rank, int i) {
+                                     return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .sleeps_ms = rank == 1 ? 30 : 0};
+                                   }});
+  EXPECT_THAT(report.verdict.state, HasSubstr("rank 1 on alice holds the others up"));
+  EXPECT_THAT(report.verdict.state, HasSubstr("because its preprocess takes longer, for "));
+  EXPECT_THAT(report.verdict.state, HasSubstr("of that it was blocked, in the range preprocess"));
+}
+
+TEST(ReportCauses, ASoundRunIsToldNothing) {
+  const Report report =
+      report_of({.iterations = 60, .delay = [](int rank, int i) { return Delay{.runs_ms = (i * 7 + rank * 3) % 3}; }});
+  EXPECT_EQ(finding(report, "no CPU"), nullptr);
+  EXPECT_EQ(finding(report, "slow iterations"), nullptr);
+  EXPECT_THAT(report.verdict.state, Not(HasSubstr("CPU")));
+}
+
+TEST(ReportCauses, JsonHasTheParts) {
+  const Json json = Json::parse(render_json(starved()));
+  const Json& run = json["runs"][0];
+  EXPECT_EQ(run["causes"]["main"], "no_cpu");
+  EXPECT_EQ(run["causes"]["exact"], true);
+  EXPECT_EQ(run["causes"]["slow_iterations"]["iterations"], "15 to 20");
+  EXPECT_EQ(run["per_rank"][0]["causes"]["transfer_ns"]["no_cpu"], 1'140'000'000);
+  EXPECT_EQ(run["per_rank"][0]["causes"]["transfer_ns"]["moving_bytes"], 600'000'000);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
