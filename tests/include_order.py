@@ -29,6 +29,7 @@ ROOMS = {
         "inject/sources/script",
         "inject/sources/mpi",
         "inject/sources/counters",
+        "inject/sources/sampling",
         "inject",
         "inject/cupti",
         "inject/nccl",
