@@ -13,6 +13,7 @@
 #include "analysis/importers/pace/mpi.h"
 #include "analysis/importers/pace/nccl.h"
 #include "analysis/importers/pace/nvtx.h"
+#include "analysis/importers/pace/stacks.h"
 
 namespace paceline::analysis {
 
@@ -65,6 +66,7 @@ class PaceFileImport {
   PaceNvtx nvtx_;
   PaceMpi mpi_;
   PaceCounters counters_;
+  PaceStacks stacks_;
   PendingPayloads pending_;
   std::optional<std::uint64_t> recorder_wait_;  // the scope of the ranges in which a thread waited for the recorder
 };

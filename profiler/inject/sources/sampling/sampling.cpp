@@ -16,6 +16,7 @@
 #include "profiler/inject/sources/sampling/stack_table.h"
 #include "profiler/inject/sources/sampling/thread_activity.h"
 #include "profiler/inject/sources/sources.h"
+#include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
@@ -33,7 +34,7 @@ pthread_t thread;
 std::atomic<bool> has_thread{false};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
-std::int64_t interval_wanted_ns = 0;  // 0 = no samples
+std::int64_t interval_wanted_ns = 0;  // 0 = no samples, but those of a hang
 bool all_threads = false;
 
 ProgramMemory memory;
@@ -79,10 +80,10 @@ bool is_of_recorder(const char* id) {
 }
 
 // Finds the threads that began and ended since the last call.
-void find_threads() {
+void find_threads(bool all) {
   for (unsigned i = 0; i < watched_count; ++i) watched[i].there = false;
   watch_thread(session.owner);
-  if (all_threads) {
+  if (all) {
     each_entry("/proc/self/task", [](const char* id) {
       const auto number = static_cast<pid_t>(strtol(id, nullptr, 10));
       const auto known = [&](const Watched& one) { return one.thread == number; };
@@ -109,23 +110,39 @@ void sample_thread(Watched& of, std::int64_t period_ns) {
                                   .period_ns = static_cast<std::uint64_t>(period_ns)});
 }
 
+void sample_for_hang() {
+  static std::uint32_t served = 0;
+  const std::uint32_t noticed = hangs_noticed.load(std::memory_order_relaxed);
+  if (noticed == served || !recording()) return;
+  served = noticed;
+  look_for_python(memory);
+  find_threads(true);
+  for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], 0);
+  find_threads(all_threads);
+}
+
 void* run(void*) {
   pthread_setname_np(pthread_self(), "paceline-sample");
   if (!memory.open()) say("%s: no stacks of Python functions: the system refuses to read memory", session.file.path);
-  std::int64_t interval_ns = interval_wanted_ns;  // grows if sampling costs too much
+  const bool samples = interval_wanted_ns > 0;
+  std::int64_t interval_ns = samples ? interval_wanted_ns : second / 2;  // grows if sampling costs too much
   std::int64_t next = monotonic_ns(), next_search = next, cost = 0, latest = next;
   std::uint64_t random = static_cast<std::uint64_t>(next);
   for (;;) {
     // Not in step with the program: each interval is another one, by up to an eighth.
     random = random * 6364136223846793005 + 1442695040888963407;
-    next += interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23);
-    next = std::max(next, monotonic_ns());  // samplings that were missed are skipped
+    const std::int64_t step =
+        interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23);
+    next += step;
+    if (const std::int64_t now = monotonic_ns(); next <= now)
+      next = now + step;  // samplings that were missed are skipped
     if (wait_for(finishing, next)) break;
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID), now = monotonic_ns();
-    if (recording()) {
+    sample_for_hang();
+    if (samples && recording()) {
       if (now >= next_search) {
         look_for_python(memory);
-        find_threads();
+        find_threads(all_threads);
         next_search = now + (all_threads ? second / 10 : second);
       }
       for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], std::min(now - latest, second));
@@ -145,7 +162,7 @@ void read_options() {
 }
 
 void start_sampling() {
-  if (interval_wanted_ns == 0) return;
+  if (interval_wanted_ns == 0 && !watches_for_hangs()) return;
   constexpr std::size_t stack_bytes = 256 * 1024;
   const int error = start_quiet_thread(thread, run, stack_bytes);
   has_thread.store(error == 0, std::memory_order_release);

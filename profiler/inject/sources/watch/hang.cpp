@@ -200,6 +200,7 @@ void look_for_hang() {
         rank, process, idle);
     return;
   }
+  hangs_noticed.fetch_add(1, std::memory_order_relaxed);
   say("hang? %s, process %d: no iteration and no collective has ended for %.1f s; %s; recorded so far: %s", rank,
       process, idle, what, session.file.path);
   request_trigger(format::TriggerCause::hang, static_cast<std::uint64_t>(idle));
@@ -215,6 +216,8 @@ std::int64_t look_each_second(std::int64_t now_ns) {
 }
 
 }  // namespace
+
+std::atomic<std::uint32_t> hangs_noticed{0};
 
 void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
 
