@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# usage: sampled.py places|churn|children SECONDS
+# usage: sampled.py places|churn|children|hangs SECONDS
 # Python code whose stacks are sampled. It knows nothing of Paceline: it calls CUDA's function that starts a profiler,
 # and where that is not loaded nothing is recorded.
 import ctypes
@@ -92,6 +92,21 @@ def children():
         descend(5, lambda: time.sleep(seconds / 20))
         if os.waitpid(child, 0)[1] != 0:
             sys.exit(3)
+
+
+# The last rank waits for an item that never comes, the others for that rank.
+def hangs():
+    from mpi4py import MPI
+
+    class Images:
+        def __getitem__(self, index):
+            return os.read(os.pipe()[0], 1)
+
+    world = MPI.COMM_WORLD
+    world.allreduce(1)
+    if world.rank == world.size - 1:
+        Images()[0]
+    world.allreduce(1)
 
 
 start()

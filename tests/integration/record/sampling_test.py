@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sampling_test.py PACELINE DENIED [VENV]
+"""usage: sampling_test.py PACELINE DENIED [VENV [MPIRUN]]
 
 Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
 refuses the usual way to read memory. DENIED is the program of denied.c. VENV is a folder for py-spy, which comes from
@@ -163,7 +163,29 @@ def oracle(folder):
     check(theirs <= ours, f"py-spy saw {theirs - ours}; sampled: {ours}")
 
 
-for test in (places, churn, children, denied, oracle):
+def hang(folder):
+    """Without --sample too, each rank records its stacks once; the one that is only quiet as well."""
+    if len(VENV) < 2 or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode != 0:
+        return print("hang: left out: no mpirun, or no mpi4py")
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
+                       OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    job = subprocess.Popen([VENV[1], "--bind-to", "none", "-n", "3", PACELINE, "record", "--hang", "2", "-o", folder / "run",
+                            "--", "/usr/bin/python3", PROGRAM, "hangs", "0"], env=environment)
+    wanted = (f"Rank 2 is in read (pipe) below hangs.<locals>.Images.__getitem__ (sampled.py:{line_of('os.pipe()[0]')}); "
+              "ranks 0 and 1 are in hangs (sampled.py:")
+    end, said = time.monotonic() + PATIENCE_S, ""
+    try:
+        while wanted not in said and time.monotonic() < end:
+            time.sleep(0.5)
+            said = subprocess.run([PACELINE, "info", folder / "run"], capture_output=True, text=True).stdout
+    finally:
+        job.terminate()
+        job.wait()
+    check(wanted in said, said)
+
+
+for test in (places, churn, children, denied, oracle, hang):
     with tempfile.TemporaryDirectory() as folder:
         test(pathlib.Path(folder))
     print(f"{test.__name__}: passed", flush=True)

@@ -110,9 +110,9 @@ void sample_thread(Watched& of, std::int64_t period_ns) {
                                   .period_ns = static_cast<std::uint64_t>(period_ns)});
 }
 
-void sample_for_hang() {
+void sample_standstill() {
   static std::uint32_t served = 0;
-  const std::uint32_t noticed = hangs_noticed.load(std::memory_order_relaxed);
+  const std::uint32_t noticed = standstills.load(std::memory_order_relaxed);
   if (noticed == served || !recording()) return;
   served = noticed;
   look_for_python(memory);
@@ -138,7 +138,7 @@ void* run(void*) {
       next = now + step;  // samplings that were missed are skipped
     if (wait_for(finishing, next)) break;
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID), now = monotonic_ns();
-    sample_for_hang();
+    sample_standstill();
     if (samples && recording()) {
       if (now >= next_search) {
         look_for_python(memory);

@@ -184,6 +184,7 @@ void look_for_hang() {
   const bool hangs = call_open_for >= patience || polls || iteration_is_open.load(std::memory_order_relaxed);
   if (!hangs && progress == said_quiet) return;
   (hangs ? said_hang : said_quiet) = progress;
+  standstills.fetch_add(1, std::memory_order_relaxed);
   if (polls) {
     snprintf(what, sizeof what, "%s has been polled for %.1f s", name, idle);
   } else if (call.found) {
@@ -200,7 +201,6 @@ void look_for_hang() {
         rank, process, idle);
     return;
   }
-  hangs_noticed.fetch_add(1, std::memory_order_relaxed);
   say("hang? %s, process %d: no iteration and no collective has ended for %.1f s; %s; recorded so far: %s", rank,
       process, idle, what, session.file.path);
   request_trigger(format::TriggerCause::hang, static_cast<std::uint64_t>(idle));
@@ -217,7 +217,7 @@ std::int64_t look_each_second(std::int64_t now_ns) {
 
 }  // namespace
 
-std::atomic<std::uint32_t> hangs_noticed{0};
+std::atomic<std::uint32_t> standstills{0};
 
 void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
 

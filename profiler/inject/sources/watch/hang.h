@@ -34,8 +34,9 @@ inline void note_iteration(bool open) {
 // True if --hang is given. Valid after the hook `start`.
 bool watches_for_hangs();
 
-// The number of hangs that were noticed. The sampler watches it and records the stacks of all threads for each.
-extern std::atomic<std::uint32_t> hangs_noticed;
+// How often no progress was noticed, in a rank that hangs or one that is quiet, for which others may wait. The sampler
+// records the stacks of all threads each time.
+extern std::atomic<std::uint32_t> standstills;
 
 // Called when MPI_Finalize begins: the program has done its work, and a rank may wait there for others that have not.
 void end_hang_watch();

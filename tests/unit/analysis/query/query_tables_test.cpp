@@ -279,7 +279,9 @@ Trace sampled_run() {
 TEST(QueryTables, SamplesHaveFunctionsAndSystemCalls) {
   const Trace trace = sampled_run();
   EXPECT_THAT(
-      rows_of(trace, "SELECT rank, time_ns, function, call, call_file FROM samples WHERE time_ns < 100"),
+      rows_of(trace,
+              "SELECT rank, time_ns, function, call, call_file FROM samples WHERE time_ns < 100 "
+              "ORDER BY rank, time_ns"),
       ElementsAre(QueryRow{"0", "10", "'train'", "NULL", "NULL"}, QueryRow{"0", "20", "'train'", "'read'", "'pipe'"},
                   QueryRow{"1", "10", "'train'", "NULL", "NULL"},
                   QueryRow{"1", "20", "'train'", "'read'", "'socket'"}));

@@ -60,6 +60,8 @@ inline constexpr EventType all_types[] = {
     EventType::nccl_channel,
     EventType::nccl_proxy,
     EventType::nccl_end,
+    EventType::stack,
+    EventType::stack_sample,
     EventType::recording,
     EventType::trigger,
     EventType::lost,
