@@ -15,6 +15,7 @@
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
 #include "analysis/clocks/alignment.h"
+#include "analysis/communication/hang_stacks.h"
 #include "analysis/communication/hangs.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/load/load.h"
@@ -320,7 +321,10 @@ void print_text(const std::string& path, const Trace& run) {
   }
   print_clock_errors(run);
   print_filters(run);
-  for (const auto& hang : analysis::find_hangs(run)) print_line(stdout, "  {}", analysis::hang_text(hang));
+  const auto hangs = analysis::find_hangs(run);
+  for (const auto& hang : hangs) print_line(stdout, "  {}", analysis::hang_text(hang));
+  const std::string stacks = hangs.empty() ? "" : analysis::last_stacks_text(run);
+  if (!stacks.empty()) print_line(stdout, "  {}", stacks);
   const auto ranks = analysis::identities(run);
   if (const std::string ends = analysis::sudden_ends_text(ranks); !ends.empty()) print_line(stdout, "  {}", ends);
   if (const auto lines = analysis::machine_lines(ranks); !lines.empty()) {

@@ -321,6 +321,7 @@ void move(Rank& rank, const Clock& clock) {
     move(track.marks, clock);
     move(track.samples.time_ns, clock);
     move(track.states.time_ns, clock);
+    move(track.stacks.time_ns, clock);
     move_stretches(track.lost, clock);
   }
   move_stretches(rank.lost, clock);

@@ -132,6 +132,8 @@ class SqliteWriter {
                      ranks("sender"), ranks("receiver")));
     SampleTable counters(data_);
     copy(counters, counter_condition());
+    copy(*stack_samples_table(data_), of_ranks + " AND time_ns < ?1 AND time_ns >= ?2");
+    copy(*frames_table(data_), "1");
     for (const Rank* rank : job_.ranks()) {
       for (const Track& track : rank->tracks) {
         const auto number = job_.first_track(*rank) + static_cast<TrackNumber>(&track - rank->tracks.data());

@@ -34,6 +34,8 @@ std::vector<std::unique_ptr<QueryTable>> make_tables(RunData& data) {
   tables.push_back(messages_table(data));
   tables.push_back(std::make_unique<SampleTable>(data));
   tables.push_back(thread_states_table(data));
+  tables.push_back(stack_samples_table(data));
+  tables.push_back(frames_table(data));
   return tables;
 }
 

@@ -64,5 +64,7 @@ std::unique_ptr<QueryTable> iterations_table(RunData& data);
 std::unique_ptr<QueryTable> collectives_table(RunData& data);
 std::unique_ptr<QueryTable> messages_table(RunData& data);
 std::unique_ptr<QueryTable> thread_states_table(RunData& data);
+std::unique_ptr<QueryTable> stack_samples_table(RunData& data);
+std::unique_ptr<QueryTable> frames_table(RunData& data);
 
 }  // namespace paceline::analysis

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/communication/end_differences.h"
+#include "analysis/communication/hang_stacks.h"
 #include "analysis/communication/lateness_hosts.h"
 #include "analysis/run/device_peak.h"
 #include "analysis/run/run_links.h"
@@ -376,7 +377,9 @@ RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path)
 }
 
 RunAnalysis analyse_ranks(const RunIndex& index, const std::string& path) {
-  return run_analysis_parts::analysis_of(summaries_of(index), index.calls(), index.collectives(), path);
+  RunAnalysis run = run_analysis_parts::analysis_of(summaries_of(index), index.calls(), index.collectives(), path);
+  if (!run.hangs.empty()) run.hang_stacks = last_stacks_text(index.trace());
+  return run;
 }
 
 }  // namespace paceline::analysis

@@ -192,13 +192,26 @@ std::string lost_reason(const std::string& cause) {
   return cause == "disk" ? "events lost: the file could not be written" : "events lost: the buffers were full";
 }
 
+// Brings the samples of a rank from its own stacks and names to those of the trace.
+void merge_stacks(const Stacks& own, const std::vector<NameId>& names, Rank& rank, Stacks& all) {
+  std::vector<StackId> ids(own.size());
+  for (StackId stack = 1; stack < ids.size(); ++stack) {
+    const Frame& frame = own[own.innermost(stack)];
+    ids[stack] = all.stack(ids[own.caller(stack)], all.frame({names[frame.function], names[frame.file], frame.line}));
+  }
+  for (Track& track : rank.tracks) {
+    for (StackId& stack : track.stacks.stack) stack = ids[stack];
+  }
+}
+
 // Brings a rank from its own names and kinds to those of the trace. Ranks of one program mostly agree, and then nothing
 // is to be done. The names and kinds of the first rank become those of the trace: with millions of names, a second copy
 // would take as much memory as the slices.
-void merge(Vocabulary words, const Communicators& communicators, Rank& rank, Trace& trace) {
+void merge(Vocabulary words, const Communicators& communicators, Stacks stacks, Rank& rank, Trace& trace) {
   if (trace.names.size() == 1 && trace.kinds.size() == 1) {
     trace.names = std::move(words.names);
     trace.kinds = std::move(words.kinds);
+    trace.stacks = std::move(stacks);
     for (const Communicator& communicator : communicators) trace.communicators.add(communicator);
     return;
   }
@@ -217,6 +230,7 @@ void merge(Vocabulary words, const Communicators& communicators, Rank& rank, Tra
   for (const Communicator& communicator : communicators) {
     trace.communicators.add({names[communicator.text], communicator.identity, communicator.members});
   }
+  merge_stacks(stacks, names, rank, trace.stacks);
   for (NameId& text : rank.communicators) text = names[text];
   for (Track& track : rank.tracks) {
     for (Slices* slices : {&track.slices, &track.marks}) {
@@ -333,8 +347,8 @@ void TrackBuilder::add_states(ThreadStates states) {
 
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
   cut_room();
-  if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && track_.lost.empty() &&
-      !track_.main && !did_something(track_.states)) {
+  if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 &&
+      track_.stacks.size() == 0 && track_.lost.empty() && !track_.main && !did_something(track_.states)) {
     return;
   }
   end_open_slices(end_ns);
@@ -401,6 +415,10 @@ void RankBuilder::finish() {
         first = std::min(first, time_ns);
         last = std::max(last, time_ns);
       }
+      for (const std::int64_t time_ns : track.track_.stacks.time_ns) {
+        first = std::min(first, time_ns);
+        last = std::max(last, time_ns);
+      }
       for (const LostInterval& loss : track.track_.lost) {
         first = std::min(first, loss.start_ns);
         last = std::max(last, loss.end_ns);
@@ -460,7 +478,7 @@ Trace TraceBuilder::finish() {
     builder.finish();
     cut += builder.cut_slices_;
     moved += builder.moved_slices_;
-    merge(std::exchange(builder.words_, {}), builder.communicators_, builder.rank_, trace);
+    merge(std::exchange(builder.words_, {}), builder.communicators_, std::move(builder.stacks_), builder.rank_, trace);
     trace.ranks.push_back(std::move(builder.rank_));
   }
   ranks_.clear();

@@ -110,6 +110,14 @@ class TrackBuilder {
   // the thread is blocked.
   void add_states(ThreadStates states);
 
+  // What the thread was doing, in the order of time. `stack` is one of RankBuilder::stacks(). The period is the time
+  // that a sample stands for.
+  void add_stack_sample(std::int64_t time_ns, StackId stack) {
+    track_.stacks.time_ns.push_back(time_ns);
+    track_.stacks.stack.push_back(stack);
+  }
+  void set_sample_period(std::int64_t period_ns) { track_.stacks.period_ns = period_ns; }
+
   // Events of this track were lost between two times, both included. `events` is 0 where the number is not known;
   // `cause` is a key of Rank::dropped or "damage". The count in Rank::dropped is the caller's to set. Any order;
   // finish() sorts, merges stretches that overlap and clips them to the rank. Losses of the main thread become gaps of
@@ -200,6 +208,7 @@ class RankBuilder {
     return words_.kind(name, domain, category);
   }
   Vocabulary& vocabulary() { return words_; }
+  Stacks& stacks() { return stacks_; }  // of this rank's names
 
   // Sorts and nests the tracks. Nothing may be added afterwards. TraceBuilder::finish() does it for those that are not
   // finished; whoever builds ranks on several threads calls it there.
@@ -211,6 +220,7 @@ class RankBuilder {
 
   Vocabulary words_;
   Communicators communicators_;
+  Stacks stacks_;
   Rank rank_;
   std::deque<TrackBuilder> tracks_;
   bool finished_ = false;

@@ -103,6 +103,10 @@ enum class EventType : std::uint8_t {
   nccl_proxy = 117,
   nccl_end = 118,
 
+  // Stacks of threads, sampled.
+  stack = 120,
+  stack_sample = 121,
+
   // Values of the machine and of the process over time.
   counter = 128,
   sample = 129,

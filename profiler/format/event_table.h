@@ -63,6 +63,8 @@ inline constexpr Field mpi_definition[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, 
 inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64, delta}};
 inline constexpr Field counter[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 64}};
 inline constexpr Field sample[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, Coding::series}, {2, 0, 64}};
+inline constexpr Field stack[] = {{0, 0, 32, delta}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field stack_sample[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
 inline constexpr Field thread_found[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field thread_switch[] = {{0, 0, 32}, {0, 32, 8}, {0, 40, 24}};
@@ -186,6 +188,8 @@ inline constexpr auto event_table = [] {
       row<NcclChannel>("nccl_channel", Family::nccl, 0, fields::nccl_channel),
       row<NcclProxy>("nccl_proxy", Family::nccl, 0, fields::nccl_proxy),
       row<NcclEnd>("nccl_end", Family::other, 0, fields::end),
+      row<Stack>("stack", Family::other, has_definitions, fields::stack),
+      row<StackSample>("stack_sample", Family::other, 0, fields::stack_sample),
       row<Counter>("counter", Family::other, has_definitions, fields::counter),
       row<Sample>("sample", Family::counter, 0, fields::sample),
       row<ThreadFound>("thread_found", Family::other, has_definitions, fields::thread_found),

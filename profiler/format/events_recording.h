@@ -109,6 +109,29 @@ struct ProcessEnd {
   std::uint64_t status = 0;  // its exit status, 0 to 255; 0 too where it is not known, as after quick_exit
 };
 
+// Stacks of threads.
+
+// A stack: a function, and the stack that called it. It comes before the stacks and samples that refer to it.
+struct Stack {
+  static constexpr EventType type = EventType::stack;
+  std::uint32_t stack = 0;     // from 1; 0 is the empty stack
+  std::uint32_t caller = 0;    // a stack
+  std::uint32_t function = 0;  // a name
+  std::uint32_t file = 0;      // a name: the source file; 0 = not known
+  std::uint32_t line = 0;      // that was executed; 0 = not known
+  std::uint32_t unused = 0;
+};
+
+// What a thread was doing at the head's ticks. Of a thread that was blocked, the innermost function is the system call
+// in brackets ("[read]"), and its file is the one that the call concerns.
+struct StackSample {
+  static constexpr EventType type = EventType::stack_sample;
+  std::uint32_t thread_id = 0;  // the system's
+  std::uint32_t stack = 0;
+  std::uint64_t period_ns = 0;  // the time that the sample stands for; 0 = it was taken because of a hang
+  std::uint64_t unused = 0;
+};
+
 // Counters.
 
 struct Counter {

@@ -143,6 +143,16 @@ std::string check_rate(const std::string& given) {
   return fits ? "" : "'" + given + "' is neither 0 nor a rate from 0.001 to 1000 per second";
 }
 
+std::string check_sample_rate(const std::string& given) {
+  double rate = 0;
+  const bool fits = given == "off" || (is_finite_number(given, rate) && rate >= 0.001 && rate <= 1000);
+  return fits ? "" : "'" + given + "' is neither off nor a rate from 0.001 to 1000 per second";
+}
+
+std::string check_sample_threads(const std::string& given) {
+  return given == "main" || given == "all" ? "" : "'" + given + "' is neither main nor all";
+}
+
 std::string milliseconds(double seconds) { return fmt::format("{}", std::llround(seconds * 1e3)); }
 
 }  // namespace
@@ -221,6 +231,18 @@ void add_options(CLI::App& record, RecordOptions& options) {
                   "off")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"on", "sums", "off"}, CLI::ignore_case).description(""))
+      ->group(what);
+  record
+      .add_option("--sample", options.sample,
+                  "Samples per second of the main threads' stacks, or off: no samples (default: off)")
+      ->type_name("HZ|off")
+      ->check(CLI::Validator(check_sample_rate, ""))
+      ->group(what);
+  record
+      .add_option("--sample-threads", options.sample_threads,
+                  "Sample the stacks of the main threads only, or of all threads (default: main)")
+      ->type_name("main|all")
+      ->check(CLI::Validator(check_sample_threads, ""))
       ->group(what);
   const auto names = [&](const char* option, std::vector<std::string>& of, const char* help) {
     record.add_option(option, of, help)
@@ -331,6 +353,9 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
       options.counters_hz > 0 ? std::to_string(std::llround(1e6 / options.counters_hz)) : "0");
   add(options.scheduler == "off" || options.scheduler == "sums", env_scheduler,
       options.scheduler == "off" ? "0" : options.scheduler);
+  add(!options.sample.empty(), env_sample_us,
+      options.sample == "off" ? "0" : std::to_string(std::llround(1e6 / std::strtod(options.sample.c_str(), nullptr))));
+  add(options.sample_threads == "all", env_sample_threads, "all");
   const auto add_names = [&](const char* name, const std::vector<std::string>& names) {
     add(!names.empty(), name, fmt::format("{}", fmt::join(names, ",")));
   };

@@ -23,6 +23,8 @@ struct RecordOptions {
   bool children = false, no_children = false;
   std::string scheduler;    // "off", "sums"; else the recorder's default
   double counters_hz = -1;  // 0 = no counters; negative = the recorder's default
+  std::string sample;       // a rate in Hz, "off", or "" for the recorder's default
+  std::string sample_threads = "main";
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   bool lossless = false;
   double ring_s = 0, ring_slow = 0, hang_s = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operating system did with the threads of a Nsight Systems export: calls of its runtime libraries, when each
-// thread was on a CPU, and samples of what it ran. Calls and samples stand on rows beside the thread's own, because
-// their times come from other clocks and sources than its ranges, and need not nest in them.
+// thread was on a CPU, and samples of its stack. Calls stand on rows beside the thread's own, because their times come
+// from another clock and source than its ranges, and need not nest in them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -56,24 +58,33 @@ void NsysImport::read_scheduling() {
 
 void NsysImport::read_samples() {
   const char* table = "COMPOSITE_EVENTS";
-  std::map<std::int64_t, std::int64_t> symbols;  // of the innermost frame, by sample
-  for (Rows row = database_.rows("SAMPLING_CALLCHAINS", {"id", "symbol", "stackDepth"}); row.next();) {
-    if (row.integer(2) == 0) symbols[row.integer(0)] = row.integer(1);
+  struct CalledFunction {
+    std::int64_t depth = 0, symbol = 0, module = 0;  // the innermost function has depth 0
+  };
+  std::map<std::int64_t, std::vector<CalledFunction>> chains;  // by sample
+  for (Rows row = database_.rows("SAMPLING_CALLCHAINS", {"id", "symbol", "module", "stackDepth"}); row.next();) {
+    chains[row.integer(0)].push_back({row.integer(3), row.integer(1), row.integer(2)});
   }
-  Rows row = database_.rows(table, {"id", "start", "cpu", "globalTid"});
+  Rows row = database_.rows(table, {"id", "start", "globalTid"}, "ORDER BY start");
   while (row.next()) {
-    const std::int64_t time_ns = row.integer(1), thread = row.integer(3);
-    if (row.is_null(1) || row.is_null(3) || !is_usable_time(time_ns)) {
+    const std::int64_t time_ns = row.integer(1), thread = row.integer(2);
+    if (row.is_null(1) || row.is_null(2) || !is_usable_time(time_ns)) {
       ++unusable_[table];
       continue;
     }
     Process* of = process(nsys_process(thread), false);
     if (of == nullptr) continue;
-    const auto symbol = symbols.find(row.integer(0));
-    TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(thread, "samples"));
-    const std::string_view name = symbol == symbols.end() ? "" : capture_.string(symbol->second);
-    const std::uint32_t mark = track.add_mark(time_ns, name.empty() ? "sample" : name, nsys_system::domain, "sample");
-    if (!row.is_null(2)) track.mark_argument(mark, "cpu", row.integer(2));
+    RankBuilder& rank = of->tracks.rank();
+    StackId stack = 0;
+    if (const auto chain = chains.find(row.integer(0)); chain != chains.end()) {
+      std::ranges::stable_sort(chain->second, std::greater(), &CalledFunction::depth);
+      for (const CalledFunction& called : chain->second) {
+        const Frame frame{.function = rank.names().intern(capture_.string(called.symbol)),
+                          .file = rank.names().intern(capture_.string(called.module))};
+        stack = rank.stacks().stack(stack, rank.stacks().frame(frame));
+      }
+    }
+    of->tracks.thread(nsys_tid(thread)).add_stack_sample(time_ns, stack);
   }
 }
 

@@ -18,7 +18,7 @@ KindId PaceContext::look_up(std::uint64_t scope) {
   const auto [found, fresh] = kinds_.try_emplace(scope, KindId{0});
   if (!fresh) return found->second;
   const auto [domain, category, name] = parts_of(scope);
-  Kind kind{0, 0, name < names_.size() ? names_[name] : 0};
+  Kind kind{0, 0, this->name(name)};
   if (domain < definitions.domains.size()) {
     kind.domain = rank.names().intern(definitions.name(definitions.domains[domain]));
   }

@@ -28,6 +28,9 @@ class PaceContext {
   const PaceClock time;                                           // ticks to nanoseconds of the run
   std::unordered_map<std::uint32_t, Communicator> communicators;  // by the file's number
 
+  // The rank's name for an id of the file.
+  NameId name(std::uint32_t id) const { return id < names_.size() ? names_[id] : 0; }
+
   // The kind of a range or mark, by its scope as in the event.
   KindId kind(std::uint64_t scope) {
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;

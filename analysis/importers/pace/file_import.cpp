@@ -51,6 +51,7 @@ PaceFileImport::PaceFileImport(PaceContext& context, std::string process)
       nccl_(context),
       nvtx_(context),
       mpi_(context),
+      stacks_(context),
       recorder_wait_(recorder_wait_scope(context.definitions)) {}
 
 void PaceFileImport::add_rank_facts() {
@@ -75,7 +76,9 @@ TrackBuilder* PaceFileImport::add_tracks(std::size_t main_index, bool is_rank_ma
     const bool is_main = t == main_index;
     TrackBuilder& track = add_track(t, is_main, is_main && is_rank_main, is_main ? onto : nullptr);
     if (is_main) main = &track;
+    stacks_.add_thread(context_.events.tracks()[t].thread_id, track);
   }
+  stacks_.add_samples(process_);
   add_lost_elsewhere();
   threads_.add_states(context_.time, thread_tracks_, process_, context_.rank);
   nccl_.add_tracks(cuda_, process_);
@@ -209,6 +212,12 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
       break;
     case EventType::mpi_completed:
       if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiCompleted>(&head).request);
+      break;
+    case EventType::stack:
+      stacks_.define(head);
+      break;
+    case EventType::stack_sample:
+      stacks_.sample(head);
       break;
     case EventType::sample:
       counters_.sample(head, info);

@@ -15,6 +15,7 @@
 #include "analysis/importers/pace/nccl.h"
 #include "analysis/importers/pace/nvtx.h"
 #include "analysis/importers/pace/threads.h"
+#include "analysis/importers/pace/stacks.h"
 
 namespace paceline::analysis {
 
@@ -69,6 +70,7 @@ class PaceFileImport {
   PaceCounters counters_;
   PaceThreads threads_;
   std::map<std::uint64_t, TrackBuilder*> thread_tracks_;  // by the system's id
+  PaceStacks stacks_;
   PendingPayloads pending_;
   std::optional<std::uint64_t> recorder_wait_;  // the scope of the ranges in which a thread waited for the recorder
 };

@@ -9,6 +9,7 @@ namespace hangs_section {
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const Hang& hang : run.hangs)
     out.push_back({.severity = Severity::problem, .text = hang_text(hang), .kind = "hang"});
+  if (!run.hang_stacks.empty()) out.push_back({.severity = Severity::problem, .text = run.hang_stacks, .kind = "hang"});
   std::string text = sudden_ends_text(run.per_rank);
   if (text.empty()) return;
   text += " The run is left out of the scaling section";
@@ -23,6 +24,7 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
 void figures(const RunAnalysis& run, Json& out) {
   out["ended"] = run.ended;
   for (const Hang& hang : run.hangs) out["hangs"].push_back(hang_text(hang));
+  if (!run.hang_stacks.empty()) out["hang_stacks"] = run.hang_stacks;
 }
 
 }  // namespace hangs_section

@@ -6,6 +6,7 @@
     iterations   decides which steps of optimizers end an iteration
     training     forward, backward, optimizer, evaluation, checkpoints, copies to the device
     loading      DataLoader and its workers
+    collecting   the garbage collector
     collectives  torch.distributed on backends that the recorder does not see otherwise
     description  the mark `run`, which describes the job
 

@@ -3,7 +3,7 @@
 import atexit
 import os
 
-from . import collectives, loading, ranges, training
+from . import collecting, collectives, loading, ranges, training
 
 KNOWN = ((1, 13), (2, 15))  # the oldest and the newest version that were tried
 
@@ -33,6 +33,7 @@ def install(torch):
     attempt("copies to the device", training.install_copies)
     attempt("DataLoader", loading.install)
     attempt("torch.distributed", collectives.install)
+    attempt("garbage collection", collecting.install)
     if missing:
         unknown = "" if KNOWN[0] <= version <= KNOWN[1] else ", which is not known to this version of Paceline"
         ranges.say("PyTorch %s%s: not recorded: %s" % (torch.__version__, unknown, "; ".join(missing)))

@@ -184,6 +184,7 @@ void look_for_hang() {
   const bool hangs = call_open_for >= patience || polls || iteration_is_open.load(std::memory_order_relaxed);
   if (!hangs && progress == said_quiet) return;
   (hangs ? said_hang : said_quiet) = progress;
+  standstills.fetch_add(1, std::memory_order_relaxed);
   if (polls) {
     snprintf(what, sizeof what, "%s has been polled for %.1f s", name, idle);
   } else if (call.found) {
@@ -215,6 +216,8 @@ std::int64_t look_each_second(std::int64_t now_ns) {
 }
 
 }  // namespace
+
+std::atomic<std::uint32_t> standstills{0};
 
 void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
 

@@ -6,6 +6,7 @@
 // computes, reads or writes before its first iteration or after its last one: the line only calls it quiet.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,6 +33,10 @@ inline void note_iteration(bool open) {
 
 // True if --hang is given. Valid after the hook `start`.
 bool watches_for_hangs();
+
+// How often no progress was noticed, in a rank that hangs or one that is quiet, for which others may wait. The sampler
+// records the stacks of all threads each time.
+extern std::atomic<std::uint32_t> standstills;
 
 // Called when MPI_Finalize begins: the program has done its work, and a rank may wait there for others that have not.
 void end_hang_watch();

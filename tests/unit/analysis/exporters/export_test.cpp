@@ -2,6 +2,7 @@
 // Exports are, byte for byte, what is written here.
 #include "analysis/exporters/exporter.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -216,6 +217,80 @@ TEST(ExportCsv, SamplesAreLines) {
             "\"{\"\"value\"\":300,\"\"unit\"\":\"\"bytes\"\",\"\"sum\"\":true}\"\n"
             "0,localhost,0,GPU 0: power,counter,power,,2500000,0,0,"
             "\"{\"\"value\"\":350000,\"\"unit\"\":\"\"mW\"\",\"\"sum\"\":false}\"\n");
+}
+
+Trace sampled_run() {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(3, 4);
+  rank.info().host = "";
+  TrackBuilder& main = rank.add_main_thread();
+  const auto frame = [&](const char* function, std::uint32_t line) {
+    return rank.stacks().frame({rank.names().intern(function), rank.names().intern("train.py"), line});
+  };
+  const StackId train = rank.stacks().stack(0, frame("train", 3));
+  const StackId forward = rank.stacks().stack(train, frame("forward", 9));
+  std::int64_t time_ns = 0;
+  for (const StackId stack : {train, forward, forward, StackId{0}}) main.add_stack_sample(time_ns += 10, stack);
+  main.set_sample_period(10);
+  return run.finish();
+}
+
+TEST(ExportSpeedscope, HasAProfileForEachThread) {
+  const auto document = nlohmann::json::parse(exported(speedscope_exporter, sampled_run()));
+  EXPECT_EQ(document["shared"]["frames"], nlohmann::json::parse(R"([{"name": "train", "file": "train.py"},
+                                                                    {"name": "forward", "file": "train.py"}])"));
+  ASSERT_EQ(document["profiles"].size(), 1U);
+  const auto& profile = document["profiles"][0];
+  EXPECT_EQ(profile["name"], "rank 3, main thread");
+  EXPECT_EQ(profile["type"], "sampled");
+  EXPECT_EQ(profile["samples"], nlohmann::json::parse("[[0], [0, 1], [0, 1], []]"));
+  EXPECT_EQ(profile["weights"], nlohmann::json::parse("[10, 10, 10, 10]"));
+  EXPECT_EQ(profile["endValue"], 40);
+  const auto empty = nlohmann::json::parse(exported(speedscope_exporter, small_run()));
+  EXPECT_TRUE(empty["profiles"].empty());
+}
+
+// The fields of a message of protobuf: number, and value or bytes.
+std::vector<std::pair<std::uint64_t, std::string>> fields_of(std::string_view bytes) {
+  std::vector<std::pair<std::uint64_t, std::string>> fields;
+  const auto varint = [&] {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes.front());
+      bytes.remove_prefix(1);
+      value |= std::uint64_t{byte & 127U} << shift;
+      if (byte < 128) return value;
+    }
+  };
+  while (!bytes.empty()) {
+    const std::uint64_t tag = varint(), value = varint();
+    if (tag % 8 == 0) {
+      fields.emplace_back(tag / 8, std::to_string(value));
+    } else {
+      fields.emplace_back(tag / 8, bytes.substr(0, value));
+      bytes.remove_prefix(value);
+    }
+  }
+  return fields;
+}
+
+TEST(ExportPprof, AddsUpEqualStacks) {
+  const std::string profile = exported(pprof_exporter, sampled_run());
+  std::vector<std::string> texts, samples;
+  for (const auto& [field, bytes] : fields_of(profile)) {
+    constexpr std::uint64_t sample = 2, text = 6, location = 1, value = 2;
+    if (field == text) texts.push_back(bytes);
+    if (field != sample) continue;
+    std::string& line = samples.emplace_back();
+    for (const auto& [of, number] : fields_of(bytes)) {
+      if (of == location) line += "at " + number + " ";
+      if (of == value) line += number + " ";
+    }
+  }
+  EXPECT_THAT(texts, ::testing::IsSupersetOf({"train", "forward", "train.py", "main thread"}));
+  EXPECT_EQ(texts.at(0), "");
+  // The number of samples and their time; of no function, of `train`, and of `forward` called by it.
+  EXPECT_THAT(samples, ::testing::ElementsAre("1 10 ", "at 1 1 10 ", "at 2 at 1 2 20 "));
 }
 
 }  // namespace

@@ -273,5 +273,47 @@ TEST(TrackIndex, FindsTheNextSliceThatEndsLateEnough) {
   EXPECT_EQ(index.next_ending(slices.size(), 0), slices.size());
 }
 
+// Two ranks whose names have other numbers, and each has a stack that the other one has as well.
+Trace sampled_run() {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    if (r == 1) rank.names().intern("a name that rank 0 does not have");
+    TrackBuilder& main = rank.add_main_thread();
+    main.add_slice(0, 100, "iteration", "", "iteration");
+    const auto frame = [&](const char* function, const char* file, std::uint32_t line) {
+      return rank.stacks().frame({rank.names().intern(function), rank.names().intern(file), line});
+    };
+    const StackId train = rank.stacks().stack(0, frame("train", "train.py", 3));
+    const StackId read = rank.stacks().stack(train, frame("[read]", r == 0 ? "pipe" : "socket", 0));
+    main.add_stack_sample(10, train);
+    main.add_stack_sample(20, read);
+    main.add_stack_sample(150, 0);
+    main.set_sample_period(10);
+  }
+  return run.finish();
+}
+
+TEST(QueryTables, SamplesHaveFunctionsAndSystemCalls) {
+  const Trace trace = sampled_run();
+  EXPECT_THAT(
+      rows_of(trace,
+              "SELECT rank, time_ns, function, call, call_file FROM samples WHERE time_ns < 100 "
+              "ORDER BY rank, time_ns"),
+      ElementsAre(QueryRow{"0", "10", "'train'", "NULL", "NULL"}, QueryRow{"0", "20", "'train'", "'read'", "'pipe'"},
+                  QueryRow{"1", "10", "'train'", "NULL", "NULL"},
+                  QueryRow{"1", "20", "'train'", "'read'", "'socket'"}));
+  EXPECT_THAT(rows_of(trace, "SELECT count(*), sum(stack = 0), max(period_ns) FROM samples"),
+              ElementsAre(QueryRow{"6", "2", "10"}));
+  // `train` is one stack of both ranks.
+  EXPECT_THAT(
+      rows_of(trace,
+              "SELECT f.depth, f.function, f.file, f.line, count(*) FROM samples JOIN frames AS f "
+              "USING (stack) GROUP BY f.stack, f.depth ORDER BY f.stack, f.depth"),
+      ElementsAre(QueryRow{"0", "'train'", "'train.py'", "3", "2"}, QueryRow{"0", "'train'", "'train.py'", "3", "1"},
+                  QueryRow{"1", "'[read]'", "'pipe'", "NULL", "1"}, QueryRow{"0", "'train'", "'train.py'", "3", "1"},
+                  QueryRow{"1", "'[read]'", "'socket'", "NULL", "1"}));
+}
+
 }  // namespace
 }  // namespace paceline::analysis

@@ -79,7 +79,7 @@ TEST(Events, ThatLaterEventsReferToOutliveTheRing) {
       EventType::enumeration,  EventType::enumerator,   EventType::scope,          EventType::time_domain,
       EventType::time_sync,    EventType::mpi_file,     EventType::mpi_window,     EventType::cuda_function,
       EventType::cuda_stream,  EventType::cuda_kernel,  EventType::cuda_handle,    EventType::counter,
-      EventType::thread_found};
+      EventType::thread_found, EventType::stack};
   for (const EventType type : all_types) {
     const bool expected = std::find(std::begin(kept), std::end(kept), type) != std::end(kept);
     EXPECT_EQ(outlives_ring(type), expected) << static_cast<int>(type);

@@ -120,6 +120,9 @@ TEST_F(Record, PassesTheCounterIntervalOn) {
   EXPECT_THAT(record("-o a -- env").output, Not(HasSubstr("PACELINE_COUNTERS")));
   EXPECT_THAT(record("-o b --counters 0 -- env").output, HasSubstr("PACELINE_COUNTERS_US=0\n"));
   EXPECT_THAT(record("-o c --counters 2.5 -- env").output, HasSubstr("PACELINE_COUNTERS_US=400000\n"));
+  EXPECT_THAT(record("-o d --sample off -- env").output, HasSubstr("PACELINE_SAMPLE_US=0\n"));
+  EXPECT_THAT(record("-o e --sample 100 --sample-threads all -- env").output,
+              AllOf(HasSubstr("PACELINE_SAMPLE_US=10000\n"), HasSubstr("PACELINE_SAMPLE_THREADS=all\n")));
 }
 
 TEST_F(Record, HelpIsGroupedByTopic) {
@@ -191,7 +194,9 @@ TEST_F(Record, WrongUsageEndsWithStatusTwo) {
                                 "--capture-range nvtx -- true",
                                 "--counters 2000 -- true",
                                 "--counters -1 -- true",
-                                "--counters often -- true"}) {
+                                "--counters often -- true",
+                                "--sample 0 -- true",
+                                "--sample-threads some -- true"}) {
     const Outcome outcome = record(arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.output;
     EXPECT_THAT(outcome.output, Not(testing::IsEmpty())) << arguments;

@@ -159,7 +159,7 @@ TEST(Nsys, NumbersThatEmitNvtxAddsAreNotPartOfAName) {
               ElementsAre("//aten::add at 10 for 10", "//aten::add, sizes = [[2]] at 30 for 10"));
 }
 
-TEST(Nsys, SystemCallsAndSamplesHaveRowsBesideTheThreadAndSchedulingIsItsStates) {
+TEST(Nsys, SystemCallsHaveRowsBesideTheThreadAndItsStatesAndSamplesAreItsOwn) {
   const std::string of = thread(pid);
   const SqliteFile made(strings + nvtx_table + push_pop(10, 100, "a", of) + R"(
     INSERT INTO StringIds VALUES (20, 'poll'), (21, 'memcpy_avx');
@@ -172,8 +172,9 @@ TEST(Nsys, SystemCallsAndSamplesHaveRowsBesideTheThreadAndSchedulingIsItsStates)
     CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, cpu INTEGER, globalTid INTEGER);
     INSERT INTO COMPOSITE_EVENTS VALUES (1, 15, 3, )" +
                         of + "), (2, 16, NULL, " + of + R"();
-    CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, stackDepth INTEGER);
-    INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 21, 0), (1, 20, 1);)");
+    CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER);
+    INSERT INTO StringIds VALUES (22, 'libc.so.6');
+    INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 21, 22, 0), (1, 20, NULL, 1);)");
   const Trace trace = read_with(nsys_reader, made.file());
   const Rank& rank = trace.ranks[0];
   EXPECT_THAT(slices_of(trace, find_track(rank, "main thread")), ElementsAre("//a at 10 for 90"));
@@ -183,11 +184,16 @@ TEST(Nsys, SystemCallsAndSamplesHaveRowsBesideTheThreadAndSchedulingIsItsStates)
   EXPECT_THAT(states.running_ns, ElementsAre(0, 0, 18, 18));
   EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 0, 0));
   EXPECT_TRUE(states.exact);
-  const Track* samples = find_track(rank, "thread 4711, samples");
-  ASSERT_NE(samples, nullptr);
-  ASSERT_EQ(samples->marks.size(), 2U);
-  EXPECT_EQ(trace.name_of(samples->marks, 0), "memcpy_avx");
-  EXPECT_EQ(trace.name_of(samples->marks, 1), "sample");
+  const StackSamples& samples = find_track(rank, "main thread")->stacks;
+  EXPECT_THAT(samples.time_ns, ElementsAre(15, 16));
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples.stack[1], 0U);
+  const Stacks& stacks = trace.stacks;
+  const Frame& innermost = stacks[stacks.innermost(samples.stack[0])];
+  EXPECT_EQ(trace.names[innermost.function], "memcpy_avx");
+  EXPECT_EQ(trace.names[innermost.file], "libc.so.6");
+  const Frame& caller = stacks[stacks.innermost(stacks.caller(samples.stack[0]))];
+  EXPECT_EQ(trace.names[caller.function], "poll");
   EXPECT_THAT(trace.notes, IsEmpty());
 }
 

@@ -513,5 +513,44 @@ TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
   }
 }
 
+TEST(PaceImport, SamplesOfStacksBelongToTheirThreads) {
+  PaceFile file;
+  const auto train = file.name("train"), script = file.name("train.py"), read = file.name("[read]");
+  file.add(50, format::EventType::mark, 0);
+  file.use_thread(999);  // the sampler's
+  const auto define = [&](std::uint64_t stack, std::uint64_t caller, std::uint64_t function, std::uint64_t of,
+                          std::uint64_t line) {
+    file.add(60, format::EventType::stack, stack | caller << 32);
+    file.extension(function | of << 32, line);
+  };
+  const auto sample = [&](std::uint64_t ticks, std::uint64_t thread, std::uint64_t stack) {
+    file.add(ticks, format::EventType::stack_sample, thread | stack << 32);
+    file.extension(10, 0);
+  };
+  define(1, 0, train, script, 7);
+  define(2, 1, read, 0, 0);
+  sample(70, 100, 2);
+  sample(80, 100, 1);
+  sample(80, 4711, 1);
+  sample(90, 100, 77);  // its definition was lost
+  const Trace trace = import(file);
+  const Rank& rank = trace.ranks.at(0);
+  ASSERT_EQ(rank.tracks.size(), 2U);
+  const StackSamples& main = rank.tracks[0].stacks;
+  EXPECT_TRUE(rank.tracks[0].main);
+  EXPECT_EQ(main.time_ns.size(), 3U);
+  EXPECT_EQ(main.time_ns[1] - main.time_ns[0], 10);
+  EXPECT_EQ(main.period_ns, 10);
+  EXPECT_EQ(main.stack[2], 0U);
+  const Stacks& stacks = trace.stacks;
+  EXPECT_EQ(stacks.caller(main.stack[0]), main.stack[1]);
+  EXPECT_EQ(trace.names[stacks[stacks.innermost(main.stack[0])].function], "[read]");
+  const Frame& frame = stacks[stacks.innermost(main.stack[1])];
+  EXPECT_EQ(trace.names[frame.function] + " " + trace.names[frame.file], "train train.py");
+  EXPECT_EQ(frame.line, 7U);
+  EXPECT_EQ(rank.tracks[1].label, "thread 4711");
+  EXPECT_THAT(rank.tracks[1].stacks.stack, ElementsAre(main.stack[1]));
+}
+
 }  // namespace
 }  // namespace paceline::analysis

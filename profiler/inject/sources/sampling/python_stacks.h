@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks of Python threads, read while they run: without Python's lock, without a signal, and without a call that the
+// interpreter could notice. On the sampler's thread only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/sampling/stack_table.h"
+
+namespace paceline::inject {
+
+// Looks for an interpreter. Call it again from time to time: a program may load or start one later. Says once, on
+// standard error, if there is one whose stacks cannot be read.
+void look_for_python(ProgramMemory& memory);
+
+// The Python frames of a thread; 0 if it has none. Cost: some 10 µs.
+std::uint32_t python_stack(ProgramMemory& memory, pid_t thread);
+
+// In a forked child.
+void forget_python();
+
+}  // namespace paceline::inject

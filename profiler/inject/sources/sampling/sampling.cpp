@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples the stacks of threads on a thread of its own. The program gets no signal: each stack is read while its thread
+// goes on.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "profiler/inject/buffer/emit_event.h"
+#include "profiler/inject/buffer/session.h"
+#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/sampling/python_stacks.h"
+#include "profiler/inject/sources/sampling/stack_table.h"
+#include "profiler/inject/sources/sampling/thread_activity.h"
+#include "profiler/inject/sources/sources.h"
+#include "profiler/inject/sources/watch/hang.h"
+#include "profiler/inject/system/futex.h"
+#include "profiler/inject/system/quiet_thread.h"
+#include "profiler/inject/system/say.h"
+#include "profiler/inject/system/settings.h"
+#include "profiler/inject/system/system_clock.h"
+#include "profiler/launch/environment.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t cost_limit = 20;  // a sampling may cost 1/20 of its interval
+
+pthread_t thread;
+std::atomic<bool> has_thread{false};
+// Threads sleep on these two; each becomes 1 once.
+std::atomic<std::uint32_t> finishing{0}, ended{0};
+std::int64_t interval_wanted_ns = 0;  // 0 = no samples, but those of a hang
+bool all_threads = false;
+
+ProgramMemory memory;
+
+struct Watched {
+  pid_t thread = 0;
+  bool there = false;
+  ThreadWatch watch;
+};
+constexpr unsigned most_threads = 64;
+Watched watched[most_threads];
+unsigned watched_count = 0;
+
+bool wait_for(std::atomic<std::uint32_t>& word, std::int64_t deadline) {
+  while (word.load(std::memory_order_acquire) == 0) {
+    if (!wait_while(word, 0, deadline)) return false;
+  }
+  return true;
+}
+
+void set(std::atomic<std::uint32_t>& word) {
+  word.store(1, std::memory_order_release);
+  wake_one(word);
+}
+
+void watch_thread(pid_t id) {
+  for (unsigned i = 0; i < watched_count; ++i) {
+    if (watched[i].thread != id) continue;
+    watched[i].there = true;
+    return;
+  }
+  if (watched_count == most_threads) return;
+  Watched& fresh = watched[watched_count++];
+  fresh.thread = id;
+  fresh.there = true;
+  fresh.watch.open(id);
+}
+
+bool is_of_recorder(const char* id) {
+  char path[320], name[32];
+  snprintf(path, sizeof path, "/proc/self/task/%s/comm", id);
+  return read_file_high(path, name, sizeof name) > 0 && strncmp(name, "paceline", strlen("paceline")) == 0;
+}
+
+// Finds the threads that began and ended since the last call.
+void find_threads(bool all) {
+  for (unsigned i = 0; i < watched_count; ++i) watched[i].there = false;
+  watch_thread(session.owner);
+  if (all) {
+    each_entry("/proc/self/task", [](const char* id) {
+      const auto number = static_cast<pid_t>(strtol(id, nullptr, 10));
+      const auto known = [&](const Watched& one) { return one.thread == number; };
+      if (std::any_of(watched, watched + watched_count, known) || !is_of_recorder(id)) watch_thread(number);
+    });
+  }
+  for (unsigned i = 0; i < watched_count;) {
+    if (watched[i].there) {
+      ++i;
+      continue;
+    }
+    watched[i].watch.close();
+    std::swap(watched[i], watched[--watched_count]);
+  }
+}
+
+void sample_thread(Watched& of, std::int64_t period_ns) {
+  const std::uint64_t at = ticks();
+  const StackFrame call = of.watch.call(memory);
+  std::uint32_t stack = python_stack(memory, of.thread);
+  if (call.function != 0) stack = stack_below(stack, call);
+  emit_at(at, events::StackSample{.thread_id = static_cast<std::uint32_t>(of.thread),
+                                  .stack = stack,
+                                  .period_ns = static_cast<std::uint64_t>(period_ns)});
+}
+
+void sample_standstill() {
+  static std::uint32_t served = 0;
+  const std::uint32_t noticed = standstills.load(std::memory_order_relaxed);
+  if (noticed == served || !recording()) return;
+  served = noticed;
+  look_for_python(memory);
+  find_threads(true);
+  for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], 0);
+  find_threads(all_threads);
+}
+
+void* run(void*) {
+  pthread_setname_np(pthread_self(), "paceline-sample");
+  if (!memory.open()) say("%s: no stacks of Python functions: the system refuses to read memory", session.file.path);
+  const bool samples = interval_wanted_ns > 0;
+  std::int64_t interval_ns = samples ? interval_wanted_ns : second / 2;  // grows if sampling costs too much
+  std::int64_t next = monotonic_ns(), next_search = next, cost = 0, latest = next;
+  std::uint64_t random = static_cast<std::uint64_t>(next);
+  for (;;) {
+    // Not in step with the program: each interval is another one, by up to an eighth.
+    random = random * 6364136223846793005 + 1442695040888963407;
+    const std::int64_t step =
+        interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23);
+    next += step;
+    if (const std::int64_t now = monotonic_ns(); next <= now)
+      next = now + step;  // samplings that were missed are skipped
+    if (wait_for(finishing, next)) break;
+    const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID), now = monotonic_ns();
+    sample_standstill();
+    if (samples && recording()) {
+      if (now >= next_search) {
+        look_for_python(memory);
+        find_threads(all_threads);
+        next_search = now + (all_threads ? second / 10 : second);
+      }
+      for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], std::min(now - latest, second));
+    }
+    latest = now;
+    cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
+    if (cost * cost_limit > interval_ns) interval_ns *= 2;
+  }
+  set(ended);
+  return nullptr;
+}
+
+void read_options() {
+  constexpr std::uint64_t a_day = 86'400'000'000;
+  interval_wanted_ns = static_cast<std::int64_t>(std::min(number_or(record::env_sample_us, 0), a_day) * 1000);
+  all_threads = strcmp(text_or(record::env_sample_threads, ""), "all") == 0;
+}
+
+void start_sampling() {
+  if (interval_wanted_ns == 0 && !watches_for_hangs()) return;
+  constexpr std::size_t stack_bytes = 256 * 1024;
+  const int error = start_quiet_thread(thread, run, stack_bytes);
+  has_thread.store(error == 0, std::memory_order_release);
+  if (error != 0) say("%s: no thread for samples of stacks: %s", session.file.path, strerror(error));
+}
+
+// Ends the thread, which it waits for no longer than a second. Harmless when called twice, or in a child.
+void stop_sampling() {
+  if (session.owner != getpid() || !has_thread.exchange(false)) return;
+  set(finishing);
+  if (wait_for(ended, monotonic_ns() + second)) {
+    pthread_join(thread, nullptr);
+  } else {
+    pthread_detach(thread);
+  }
+}
+
+void reset_sampling_in_child() {
+  has_thread.store(false);
+  finishing.store(0);
+  ended.store(0);
+  for (unsigned i = 0; i < watched_count; ++i) watched[i].watch.close();
+  watched_count = 0;
+  memory.close();
+  forget_stacks();
+  forget_python();
+  forget_files_of_calls();
+}
+
+}  // namespace
+
+const Source sampling_source = {
+    .start = read_options,
+    .opened = start_sampling,
+    .close = stop_sampling,
+    .reset_in_child = reset_sampling_in_child,
+};
+
+}  // namespace paceline::inject

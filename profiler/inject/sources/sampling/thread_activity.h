@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a thread is blocked, and in what.
+#pragma once
+
+#include <sys/types.h>
+
+#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/sampling/stack_table.h"
+#include "profiler/inject/system/sysfs.h"
+
+namespace paceline::inject {
+
+// Watches one thread of this process.
+class ThreadWatch {
+ public:
+  void open(pid_t thread);
+  void close() { file_.close(); }
+  // The system call in which the thread is blocked, in brackets, and the file that it concerns. No function: the thread
+  // runs or waits for a CPU, or the system does not say. Cost: 1 to 2 µs; for a blocked thread 2 µs more.
+  StackFrame call(ProgramMemory& memory);
+
+ private:
+  KeptFile file_;
+};
+
+// In a forked child.
+void forget_files_of_calls();
+
+}  // namespace paceline::inject

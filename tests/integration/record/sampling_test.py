@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: sampling_test.py PACELINE DENIED [VENV [MPIRUN]]
+
+Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
+refuses the usual way to read memory. DENIED is the program of denied.c. VENV is a folder for py-spy, which comes from
+PyPI; without it that test is left out.
+"""
+import glob
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+PACELINE, DENIED, *VENV = sys.argv[1:]
+PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
+PATIENCE_S = 300
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def record(run, *command, hz=200, threads="main", before=()):
+    done = subprocess.run([*before, PACELINE, "record", "-o", run, "--sample", str(hz), "--sample-threads", threads,
+                           "--counters", "0", "--capture-range", "cudaProfilerApi", "--", *command],
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    check(done.returncode == 0, f"{command}: {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
+def query(run, sql):
+    done = subprocess.run([PACELINE, "query", "--format", "json", run, sql], capture_output=True, text=True,
+                          timeout=PATIENCE_S)
+    check(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def stacks(run):
+    """The stacks that were sampled, as (function, line) from the outermost one on, with their numbers of samples."""
+    counts = {row["stack"]: row["n"] for row in query(run, "SELECT stack, count(*) AS n FROM samples GROUP BY stack")}
+    frames = {}
+    for row in query(run, "SELECT * FROM frames ORDER BY stack, depth"):
+        frames.setdefault(row["stack"], []).append((row["function"], row["line"]))
+    return {tuple(frames.get(stack, ())): count for stack, count in counts.items()}
+
+
+def line_of(text):
+    lines = PROGRAM.read_text().splitlines()
+    return 1 + next(number for number, line in enumerate(lines) if text in line)
+
+
+def without_class(function):
+    return function.rsplit(".", 1)[-1]
+
+
+def places(folder):
+    """Function by function and line by line, in each Python from 3.8 to 3.13; others get one line."""
+    pythons = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))) + ["/usr/bin/python3"]
+    tested = 0
+    for number, python in enumerate(pythons):
+        version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+        if version.returncode != 0:
+            continue
+        minor = int(version.stdout.split()[1])
+        run = folder / f"run{number}"
+        said = record(run, python, PROGRAM, "places", "0.5")
+        if not 8 <= minor <= 13:
+            check("the layout of Python" in said or minor < 7, f"{python}: {said}")
+            continue
+        tested += 1
+        check("layout" not in said, said)
+        found = stacks(run)
+
+        def seen(name, *wanted):
+            """A stack that ends so, and whose outer part is one that the program has."""
+            for stack in found:
+                names = [(without_class(function), line) for function, line in stack]
+                if names[-len(wanted):] == list(wanted) and names[0] == ("<module>", line_of("globals()[")):
+                    return stack
+            raise AssertionError(f"{python}: {name} was not sampled: {found}")
+
+        sleeps = "[clock_nanosleep]" if minor >= 11 else "[pselect6]"
+        outer = ("descend", line_of("return descend("))
+        stack = seen("sleep_here", outer, ("descend", line_of("return function()")),
+                     ("sleep_here", line_of("time.sleep(seconds)")), (sleeps, None))
+        check(sum(name == "descend" for name, _ in stack) == 21, f"{python}: {stack}")
+        loops = [stack for stack in found if stack and stack[-1][0] == "compute_here"]
+        lines = {stack[-1][1] for stack in loops}
+        check(lines and lines <= set(range(line_of("while time.mono"), line_of("while time.mono") + 4)), f"{python}: {lines}")
+        seen("generate", ("generate", line_of("time.sleep(seconds / 2)")), (sleeps, None))
+        seen("Loader", ("wait", line_of("self[0]")), ("__getitem__", line_of("os.read(")), ("[read]", None))
+        files = query(run, "SELECT DISTINCT call_file FROM samples WHERE call = 'read' AND function LIKE '%getitem%'")
+        check(files == [{"call_file": "pipe"}], f"{python}: {files}")
+    check(tested > 0, "no Python")
+
+
+def churn(folder):
+    """1,000 samples a second of all threads; each function and line is one that the program has."""
+    record(folder / "run", sys.executable, PROGRAM, "churn", "4", hz=1000, threads="all")
+    code = {"<module>", "churn", "work", "descend", "<lambda>", "<genexpr>", "run", "_bootstrap", "_bootstrap_inner",
+            "start", "join", "wait", "_wait_for_tstate_lock", "release", "acquire", *(f"made_{i}" for i in range(7))}
+    found, wrong, total = stacks(folder / "run"), 0, 0
+    for stack, count in found.items():
+        total += count
+        names = [without_class(function) for function, _ in stack if not function.startswith("[")]
+        known = all(name in code or not name.startswith("made") for name in names)
+        wrong += count * (not known or (bool(names) and names[0] not in ("<module>", "_bootstrap")))
+    check(total > 500, total)
+    check(wrong <= total / 50, f"{wrong} of {total}")
+    deep = max(len(stack) for stack in found)
+    check(deep > 100, deep)
+
+
+def children(folder):
+    record(folder / "run", sys.executable, PROGRAM, "children", "2")
+    check(any("children" in function for stack in stacks(folder / "run") for function, _ in stack), "no sample")
+
+
+def denied(folder):
+    """Filters of system calls that refuse process_vm_readv, or end the program for it."""
+    for answer in ("EPERM", "ENOSYS", "KILL"):
+        probe = subprocess.run([DENIED, answer, "true"])
+        if probe.returncode == 77:
+            return print("denied: left out: no filters here")
+        record(folder / answer, sys.executable, PROGRAM, "places", "0.2", before=[DENIED, answer])
+        check(any(stack and "sleep_here" in stack[-2][0] for stack in stacks(folder / answer) if len(stack) > 1), answer)
+
+
+def oracle(folder):
+    """py-spy, which stops the program to read a stack, sees stacks that were sampled."""
+    if not VENV:
+        return print("oracle: left out: no folder for py-spy")
+    spy = pathlib.Path(VENV[0]) / "bin" / "py-spy"
+    if not spy.exists():
+        made = subprocess.run(f"{sys.executable} -m venv {VENV[0]} && {VENV[0]}/bin/pip install --quiet --retries 0 "
+                              "--timeout 10 --disable-pip-version-check py-spy==0.4.3", shell=True, capture_output=True)
+        if made.returncode != 0:
+            return print("oracle: left out: py-spy cannot be installed here")
+    program = subprocess.Popen([PACELINE, "record", "-o", folder / "run", "--sample", "200", "--counters", "0",
+                                "--capture-range", "cudaProfilerApi", "--", sys.executable, PROGRAM, "places", "5"])
+    seen = set()
+    try:
+        while program.poll() is None:
+            dump = subprocess.run([spy, "dump", "--pid", str(program.pid)], capture_output=True, text=True)
+            main_thread = dump.stdout.partition("\nThread ")[2].partition("\nThread ")[0]
+            frames = re.findall(r"^ {4}(\S+) \(.*:(\d+)\)$", main_thread, re.MULTILINE)
+            if frames:
+                seen.add(tuple((without_class(name), int(line)) for name, line in reversed(frames)))
+            time.sleep(0.3)
+    finally:
+        program.kill()
+        program.wait()
+    ours = {tuple((without_class(function), line) for function, line in stack if not function.startswith("["))
+            for stack in stacks(folder / "run")}
+    theirs = {stack for stack in seen if stack[-1][0] in ("sleep_here", "generate", "__getitem__")}
+    check(len(theirs) >= 3, f"py-spy saw {seen}")
+    check(theirs <= ours, f"py-spy saw {theirs - ours}; sampled: {ours}")
+
+
+def hang(folder):
+    """Without --sample too, each rank records its stacks once; the one that is only quiet as well."""
+    if len(VENV) < 2 or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode != 0:
+        return print("hang: left out: no mpirun, or no mpi4py")
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
+                       OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    job = subprocess.Popen([VENV[1], "--bind-to", "none", "-n", "3", PACELINE, "record", "--hang", "2", "-o", folder / "run",
+                            "--", "/usr/bin/python3", PROGRAM, "hangs", "0"], env=environment)
+    wanted = (f"Rank 2 is in read (pipe) below hangs.<locals>.Images.__getitem__ (sampled.py:{line_of('os.pipe()[0]')}); "
+              "ranks 0 and 1 are in hangs (sampled.py:")
+    end, said = time.monotonic() + PATIENCE_S, ""
+    try:
+        while wanted not in said and time.monotonic() < end:
+            time.sleep(0.5)
+            said = subprocess.run([PACELINE, "info", folder / "run"], capture_output=True, text=True).stdout
+    finally:
+        job.terminate()
+        job.wait()
+    check(wanted in said, said)
+
+
+for test in (places, churn, children, denied, oracle, hang):
+    with tempfile.TemporaryDirectory() as folder:
+        test(pathlib.Path(folder))
+    print(f"{test.__name__}: passed", flush=True)
