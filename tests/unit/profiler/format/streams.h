@@ -120,11 +120,12 @@ inline void append_random(std::vector<Slot>& slots, std::mt19937_64& random) {
   for (std::uint32_t i = 0; i < extension_slots(head); ++i) slots.push_back({word(), word()});
 }
 
-// Two events of each type that version 1 of the format had, which was without `lost` and stacks.
+// Two events of each type that version 1 of the format had, which was without `lost`, stacks and states of threads.
 inline std::vector<Slot> two_of_each_type_of_version_1() {
   std::vector<Slot> slots;
   for (const EventType type : all_types) {
     if (type == EventType::lost || type == EventType::stack || type == EventType::stack_sample) continue;
+    if (type >= EventType::thread_found) continue;
     for (const std::uint64_t word : {std::uint64_t{3}, std::uint64_t{300} << 32}) {
       if (has_bytes(type)) {
         append_bytes(slots, word, type, 5, "twenty letters of it");
