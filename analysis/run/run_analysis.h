@@ -151,7 +151,7 @@ struct RunAnalysis {
   // Speed-ups compare whole jobs.
   bool can_be_compared() const { return ended && !failed && !refused(); }
   std::vector<Hang> hangs;
-  std::string hang_stacks;  // where the ranks of a job that hangs are (communication/hang_stacks.h)
+  std::string hang_stacks;                    // where the ranks of a job that hangs are (communication/hang_stacks.h)
   double clock_error_ns = 0;                  // the largest of the ranks
   std::optional<CriticalPath> critical_path;  // nothing where it was analysed from summaries, or events were lost
   std::optional<WhatIf> what_if;              // likewise
