@@ -83,17 +83,18 @@ class Injection:
 
 
 def run(program, cause, paceline, train, folder):
-    trace, environment = f"{folder}/trace", MPI_ENVIRONMENT | {"CAUSES_STORE": f"file://{folder}/store", "CAUSES_FOLDER": folder,
-                                                               "OMP_NUM_THREADS": "1"}
+    trace = f"{folder}/trace"
+    more = {"CAUSES_STORE": f"file://{folder}/store", "CAUSES_FOLDER": folder, "OMP_NUM_THREADS": "1"}
     with Injection(cause) as injection:
-        command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2", paceline, "record", "-o", trace]
+        command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2"]
+        command += [paceline, "record", "-o", trace]
         if program == "ddp":
             command += ["--pytorch", "--", sys.executable, str(HERE / "causes_ddp.py"), cause, ITERATIONS]
         else:
             command += ["--", train, "--threads", "1", "--synthetic", "--image-size", "32", "--train-images", "512",
                         "--test-images", "4", "--batch-size", "4", "--eval-every", "0", "--width", "0.25", "--iterations",
                         ITERATIONS, *OURS[cause]]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=MPI_ENVIRONMENT | more)
     if done.returncode != 0:
         raise SystemExit(f"{program} {cause}: {done.stderr[-2000:]}")
     truth = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"rank"')]
@@ -144,9 +145,9 @@ def main():
                 print(f"{'ok   ' if is_right else 'WRONG'} {program:5}{cause:16} named: {named}, rank {rank}, phase {phase}; "
                       f"lost s: {lost}")
                 if truth:
-                    print("      injected s by rank:", [round(of["injected_s"], 2) for of in sorted(truth, key=lambda of: of["rank"])],
-                          "without a CPU s:", [round(of["no_cpu_s"], 2) for of in sorted(truth, key=lambda of: of["rank"])],
-                          "of", round(max(of["seconds"] for of in truth), 1))
+                    truth.sort(key=lambda of: of["rank"])
+                    print("      injected s by rank:", [round(of["injected_s"], 2) for of in truth], "without a CPU s:",
+                          [round(of["no_cpu_s"], 2) for of in truth], "of", round(max(of["seconds"] for of in truth), 1))
                 print("      " + "\n      ".join(text.strip().splitlines()[:12]), flush=True)
     print(f"{right} of {count} right")
 

@@ -8,6 +8,7 @@
 #include "analysis/report/section.h"
 #include "tests/unit/analysis/causes/cause_job.h"
 #include "tests/unit/analysis/checked_report.h"
+#include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
 namespace {
@@ -46,6 +47,32 @@ TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
   const Finding* cpu = finding(report, "no CPU");
   ASSERT_NE(cpu, nullptr);
   EXPECT_NEAR(*cpu->cost_s, 1.14, 0.005);
+}
+
+// Of 2 ranks beside 1, the transfers of rank 1 have no CPU.
+TEST(ReportCauses, AScalingReportOfAStarvedRunIsToldToFindCpus) {
+  constexpr std::int64_t millisecond = 1'000'000;
+  const Trace one = make_trace({.ranks = 1});
+  Trace two = make_trace({.ranks = 2});
+  for (std::size_t r = 0; r < 2; ++r) {
+    StateWriter states(0);
+    states.runs(1000 * millisecond);
+    for (int i = 0; i < 4; ++i) {
+      states.runs(95 * millisecond);
+      if (r == 1) states.waits(10 * millisecond);
+      states.runs((r == 1 ? 15 : 25) * millisecond);
+    }
+    states.runs(125 * millisecond);
+    two.ranks[r].tracks[0].states = states.take();
+  }
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(RunIndex(one), "ranks-1"));
+  runs.push_back(analyse_run(RunIndex(two), "ranks-2"));
+  const Report report = build_report(std::move(runs));
+  checked_text(report);
+  EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank 40.0 ms"));
+  EXPECT_THAT(report.verdict.state, HasSubstr("the network was not the limit. "));
+  EXPECT_THAT(report.verdict.change, ::testing::StartsWith("Make this change first: CPUs that no other program uses"));
 }
 
 TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
