@@ -31,7 +31,8 @@ T95 = {2: 4.303, 4: 2.776, 6: 2.447, 8: 2.306, 10: 2.228, 14: 2.145, 18: 2.101}
 def ours(given, data, seed, log):
     subprocess.run([given.train, "--data", data, "--model", "resnet18", "--width", str(given.width), "--batch-size",
                     str(BATCH), "--epochs", str(given.epochs), "--augment", "none", "--lr", str(RATE), "--momentum",
-                    str(MOMENTUM), "--weight-decay", str(DECAY), "--threads", "1", "--seed", str(seed), "--eval-every", "0", "--log", log], check=True, stdout=subprocess.DEVNULL)
+                    str(MOMENTUM), "--weight-decay", str(DECAY), "--threads", "1", "--seed", str(seed), "--eval-every",
+                    "0", "--log", log], check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in open(log, encoding="utf-8")]
     rates = [line["learning_rate"] for line in lines if line["event"] == "iteration"]
     return lines[-1]["test_accuracy"], rates
