@@ -55,7 +55,7 @@ coverage() {
   for program in "${programs[@]}"; do
     "build/coverage/tests/$program" --gtest_brief=1 || return 1
   done
-  gcovr --root . --filter analysis/ --filter profiler/ --txt build/coverage/coverage.txt --print-summary build/coverage
+  gcovr --root . --filter analysis/ --filter profiler/ --gcov-ignore-parse-errors --txt build/coverage/coverage.txt --print-summary build/coverage
 }
 
 for stage in "$@"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs clang-tidy with the checks of .clang-tidy on the C++ files that changed since REV, each alone (about 10 s of CPU time), or on
-# all sources and headers, several at once as the unity builds compile them (CPU_MINUTES_OF_ALL minutes of CPU time).
+# all sources and headers, several at once as the unity builds compile them (an hour or more on two cores).
 # usage: tests/tidy.sh [REV | --all]       default: origin/main
 set -euo pipefail
 cd "$(dirname "$0")/.."

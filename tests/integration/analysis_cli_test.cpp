@@ -346,11 +346,10 @@ TEST_F(PacelineCommand, WrongUsageIsOneLineAndStatus2) {
 
 TEST_F(PacelineCommand, HelpAndVersionAreNoFailures) {
   EXPECT_EQ(paceline("--help").status, 0);
-  EXPECT_THAT(paceline("--version").output,
-              ::testing::MatchesRegex("paceline [0-9]+\\.[0-9]+\\.[0-9]+\n"
-                                      "commit      ([0-9a-f]{10,}([+]changes)?|unknown)\n"
-                                      "compiler    .+\nprocessor   .+\n"
-                                      "built with  MPI: .+; CUDA: .+\n"));
+  EXPECT_THAT(paceline("--version").output, ::testing::MatchesRegex("paceline [0-9]+\\.[0-9]+\\.[0-9]+\n"
+                                                                    "commit      ([0-9a-f]{10,}([+]changes)?|unknown)\n"
+                                                                    "compiler    .+\nprocessor   .+\n"
+                                                                    "built with  MPI: .+; CUDA: .+\n"));
   for (const char* command : {"record", "info", "export"}) {
     const Outcome outcome = paceline(std::string(command) + " --help");
     EXPECT_EQ(outcome.status, 0) << command;

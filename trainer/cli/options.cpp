@@ -50,7 +50,8 @@ struct Parser {
 
   Parser() {
     app.set_help_flag();
-    app.set_version_flag("--version", [] { return version_text("paceline-train"); })->description("print the version and exit");
+    app.set_version_flag("--version", [] { return version_text("paceline-train"); })
+        ->description("print the version and exit");
     help =
         app.add_option("-h,--help", topic, "print this text; with a TOPIC, print its options; with all, every option")
             ->expected(0, 1)

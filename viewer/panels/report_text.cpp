@@ -207,7 +207,7 @@ std::unique_ptr<QTextDocument> report_document(const analysis::Report& report, c
   document->setDefaultFont(font);
   document->setDocumentMargin(8);
   auto* layout = new report_text::Layout(document.get());
-  report_text::Writer writer(*document, font, std::move(fixed));
+  report_text::Writer writer(*document, font, fixed);
   writer.write(report);
   layout->set_widest(writer.widest());
   document->setDocumentLayout(layout);

@@ -259,7 +259,8 @@ TEST(Help, PrintsTheVersion) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.command.action, CommandLine::Action::exit);
   EXPECT_EQ(outcome.command.status, 0);
-  EXPECT_THAT(outcome.out, AllOf(StartsWith("paceline-train "), HasSubstr("\ncommit "), HasSubstr("\nbuilt with  MPI: ")));
+  EXPECT_THAT(outcome.out,
+              AllOf(StartsWith("paceline-train "), HasSubstr("\ncommit "), HasSubstr("\nbuilt with  MPI: ")));
   EXPECT_EQ(outcome.error, "");
 }
 
