@@ -129,7 +129,7 @@ void add_place(const std::optional<CausePlace>& place, const std::optional<Cause
 }
 
 Json longer_json(const LongerCauses& longer) {
-  Json out = {{"iterations", number_list(longer.numbers)},
+  Json out = {{"iterations", longer.numbers},
               {"excess_ns", whole_number(std::round(longer.excess_ns))},
               {"by_cause", parts_json(longer.parts)}};
   add_place(longer.place, longer.function, out);

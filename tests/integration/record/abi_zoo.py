@@ -252,7 +252,8 @@ class Zoo:
             faults.append(f"status {recorded[0]} instead of {status}: {recorded[2][-400:]}")
         if recorded[1] != lines:
             faults.append(f"output {recorded[1]} instead of {lines}")
-        said = [line for line in recorded[2].splitlines() if line.startswith("paceline: ")]
+        said = [line for line in recorded[2].splitlines()
+                if line.startswith("paceline: ") and "recorded as sums: a seccomp filter applies" not in line]
         if cell.launch == BY_DLSYM:  # a limit: the program is unharmed, the calls are missing, and a line says so
             calls = collections.Counter()
             if len(said) != 1 or "no call of MPI was seen" not in said[0]:

@@ -225,7 +225,7 @@ TEST_F(RecordCounters, AreSampledAtTheGivenRateAndNotAtZero) {
   EXPECT_LE(shortest_ns, 500'000'000);
   EXPECT_LE(static_cast<double>(cpu.size()), most_samples(cpu, 5));
   std::filesystem::remove_all(directory / "run");
-  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=0") + MACHINE " work 200").by_itself(0));
+  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=0 PACELINE_SCHEDULER=0") + MACHINE " work 200").by_itself(0));
   const analysis::Trace none = load();
   EXPECT_EQ(none.ranks.at(0).counter_events, 0u);
   EXPECT_TRUE(none.ranks[0].facts.empty());

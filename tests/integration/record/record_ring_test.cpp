@@ -97,7 +97,7 @@ TEST_F(RecordRing, KeepsNoMoreThanWasAskedForAtALowRate) {
 }
 
 TEST_F(RecordRing, EventsBeyondTheMemoryAreCountedAndReported) {
-  const Ended ended = record("--ring 60 --buffer 1M", CONTROL " ring exit");
+  const Ended ended = record("--scheduler off --ring 60 --buffer 1M", CONTROL " ring exit");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
   const std::uint64_t dropped = file.file.header.dropped[static_cast<int>(format::DropCause::ring)];

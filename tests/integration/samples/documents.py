@@ -63,7 +63,7 @@ ELSEWHERE = {
     "docs/python.md": {OTHER_TEST: [r"samples/", r"pip install", r"jupyter "]},
     "docs/view.md": {},
     "docs/train.md": {GPU: [r".*--device cuda", r".*--libraries"], OTHER_TEST: [r"samples/"], CLUSTER: [r"qsub "],
-                      READER: [r".*(imagenet|cifar10|--config run\.toml|--data DIR|--import-weights)"]},
+                      READER: [r"tensorboard ", r".*(imagenet|cifar10|--config run\.toml|--data DIR|--import-weights)"]},
     "docs/coming-from.md": {},
     "docs/hacking.md": {OTHER_TEST: [r"build/", r"tests/", r"chromium "]},
     "docs/how-to/slurm.md": {CLUSTER: [r"sbatch ", r"srun ", r"export ", r"paceline (report|watch) .run-"]},

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,7 +139,7 @@ pid_t system_thread_id(ProgramMemory& memory, Address handle) {
   if (place == 0) {
     constexpr std::size_t first = 256, last = 2048;
     const auto own = static_cast<Address>(pthread_self());
-    const pid_t wanted = gettid();
+    const auto wanted = static_cast<pid_t>(syscall(SYS_gettid));
     for (std::size_t at = first; at < last; at += sizeof(pid_t)) {
       pid_t there = 0;
       if (!memory.read(own + at, &there, sizeof there)) break;

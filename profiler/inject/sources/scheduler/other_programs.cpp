@@ -57,7 +57,7 @@ bool read_process(pid_t id, Process& process) {
     if (field == nullptr) return false;
   }
   const std::uint64_t user = strtoull(field, &field, 10), system = strtoull(field, nullptr, 10);
-  static const std::uint64_t tick_ns = static_cast<std::uint64_t>(second / std::max(1L, sysconf(_SC_CLK_TCK)));
+  const auto tick_ns = static_cast<std::uint64_t>(second / std::max(1L, sysconf(_SC_CLK_TCK)));
   process.cpu_ns = (user + system) * tick_ns;
   return true;
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "profiler/inject/buffer/chunks.h"
 #include "profiler/inject/buffer/clock.h"
 #include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/buffer/names.h"
@@ -54,6 +55,7 @@ struct Thread {
   bool is_off = false;            // its last switch was off its CPU
   bool is_cut = false;            // switches after `known_until` were lost
   unsigned file = 0;              // kept_files[file - 1], or none
+  std::uint64_t found_at = 0;     // absolute ticks
   std::uint64_t known_until = 0;  // absolute ticks
   std::uint64_t read_at = 0;      // absolute ticks of the last reading
   std::uint64_t switched_at = 0;  // absolute ticks of the last switch
@@ -205,7 +207,7 @@ void end_thread(const Thread& old, const Moment& now, bool records) {
   Thread thread = old;
   if (thread.ring.is_open()) take_switches(thread, now, records);
   // The kernel does not record the switch at the end: it came after all that is known of the thread.
-  if (records) add_switch(std::max(thread.switched_at, thread.read_at), thread, ThreadState::ended);
+  if (records) add_switch(std::max({thread.switched_at, thread.read_at, thread.found_at}), thread, ThreadState::ended);
   close_ring(thread);
   if (thread.file == 0) return;
   kept_files[thread.file - 1].file.close();
@@ -233,7 +235,7 @@ void find_thread(Thread& thread, pid_t id, bool records) {
     thread.file = static_cast<unsigned>(unused - kept_files) + 1;
   }
   if (state.switches_allowed && state.rings < most_rings && thread.ring.open(id) == 0) ++state.rings;
-  thread.known_until = ticks();
+  thread.known_until = thread.found_at = ticks();
   emit_at(state.listed_at != 0 ? state.listed_at : thread.known_until, found);
   if (state.listed_at == 0 || !records) return;
   // It began after the last list, when its sums were 0.
@@ -332,6 +334,8 @@ void take_turn(std::int64_t now_ns, bool last) {
 std::int64_t tick(std::int64_t now_ns) {
   if (wanted == Wanted::nothing) return never;
   if (now_ns < state.next_turn_ns) return state.next_turn_ns;
+  // Where threads wait for room, nothing may be dropped, and the drain cannot wait: it makes the room.
+  if (settings.lossless && ready_units() == 0) return state.next_turn_ns = now_ns + state.interval_ns;
   std::uint32_t nobody = 0;
   if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
   take_turn(now_ns, false);
@@ -350,7 +354,8 @@ void start_recording() {
   state = {};
   thread_count = pending_count = 0;
   start_other_programs();
-  if (!state.folder.open()) return;
+  if (!state.folder.open())
+    return record_setting("scheduler", "nothing: /proc does not show the threads of this process");
   state.last = now_by_both();
   state.clock_allowed = !has_seccomp_filter();
   char text[128] = "sums: asked for";

@@ -11,10 +11,7 @@
 namespace paceline::inject {
 namespace {
 
-std::size_t page_size() {
-  static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 // The number of a kernel's event; 0 if the descriptor is not one.
 std::uint64_t event_number(int descriptor) {

@@ -22,7 +22,12 @@ void sums_path(pid_t thread, char (&path)[64]) {
 
 }  // namespace
 
-bool ThreadFolder::open() { return folder_.keep(open_high("/proc/self/task", O_DIRECTORY)); }
+bool ThreadFolder::open() {
+  char self[32] = "";
+  // In a container with the host's /proc, threads have other numbers there.
+  if (readlink("/proc/self", self, sizeof self - 1) <= 0 || strtol(self, nullptr, 10) != getpid()) return false;
+  return folder_.keep(open_high("/proc/self/task", O_DIRECTORY));
+}
 
 std::uint64_t ThreadFolder::count() const {
   struct stat now {};
