@@ -14,8 +14,8 @@
 #include "analysis/importers/pace/mpi.h"
 #include "analysis/importers/pace/nccl.h"
 #include "analysis/importers/pace/nvtx.h"
-#include "analysis/importers/pace/threads.h"
 #include "analysis/importers/pace/stacks.h"
+#include "analysis/importers/pace/threads.h"
 
 namespace paceline::analysis {
 

@@ -77,7 +77,7 @@ def places(folder):
         check("layout" not in said, said)
         found = stacks(run)
 
-        def seen(name, *wanted):
+        def seen(name, *wanted, found=found, python=python):
             """A stack that ends so, and whose outer part is one that the program has."""
             for stack in found:
                 names = [(without_class(function), line) for function, line in stack]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: scheduled PART…
 //
-// Each part is a range on the main thread: spin, sleep, naps, yields, fork, exec, threads, pipe. Prints for each range its
-// name, and what the system counted for the main thread in it: the time on a CPU and the time that it waited for one, ns.
+// Each part is a range on the main thread: spin, sleep, naps, yields, fork, exec, threads, pipe. Prints for each range
+// its name, and what the system counted for the main thread in it: the time on a CPU and the time that it waited for
+// one, ns.
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>

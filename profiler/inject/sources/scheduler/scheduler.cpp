@@ -269,6 +269,9 @@ void list_threads(const Moment& now, bool records) {
   state.listed_at = now.ticks;
 }
 
+// One line of a job is enough: that of rank 0.
+bool speaks_for_the_job() { return recorded_parent() == 0 && record::launched_rank().rank <= 0; }
+
 // Many switches in two windows of a second in a row: the sums alone are recorded from here on.
 void govern(std::int64_t now_ns) {
   if (now_ns < state.window_end_ns) return;
@@ -284,9 +287,11 @@ void govern(std::int64_t now_ns) {
     threads[t].is_off = false;
     close_ring(threads[t]);
   }
-  say("%s: the threads of this process switch more than %llu times a second; from here on their running and waiting "
-      "times are recorded as sums, without each switch",
-      session.file.path, static_cast<unsigned long long>(most_switches));
+  if (speaks_for_the_job()) {
+    say("%s: the threads of this process switch more than %llu times a second; from here on their running and waiting "
+        "times are recorded as sums, without each switch",
+        session.file.path, static_cast<unsigned long long>(most_switches));
+  }
 }
 
 void take_turn(std::int64_t now_ns, bool last) {
@@ -372,8 +377,7 @@ void start_recording() {
     }
   }
   record_setting("scheduler", text);
-  if (wanted == Wanted::switches && !state.switches_allowed && recorded_parent() == 0 &&
-      record::launched_rank().rank <= 0) {
+  if (wanted == Wanted::switches && !state.switches_allowed && speaks_for_the_job()) {
     say("%s: running and waiting times of threads are recorded as %s", session.file.path, text);
   }
   in_turn.store(0, std::memory_order_release);
