@@ -5,7 +5,7 @@
 # time, its traces are small.
 source "$(dirname "$0")/setup.sh"
 unset DISPLAY WAYLAND_DISPLAY
-IMAGES=512 EPOCHS=4 BATCH=16 OPTIONS="--width 0.25" quietly "$samples/quickstart.sh" out
+IMAGES=512 EPOCHS=8 BATCH=16 OPTIONS="--width 0.25" quietly "$samples/quickstart.sh" out
 grep -q "^Report: .*out/report.html$" said && grep -q '<html' out/report.html || fail "no page: $(cat said)"
 grep -q "^Viewer:  no display here; its picture is .*out/viewer.png$" said || fail "no picture: $(cat said)"
 [ "$(head -c 4 out/viewer.png)" = $'\x89PNG' ] || fail "viewer.png is no picture"
@@ -25,9 +25,9 @@ for run in runs:
     wall = sum(rank["wall_ns"] for rank in run["per_rank"])
     other = sum(rank["phases"]["other"] for rank in run["per_rank"])
     print(f"{run['ranks']} ranks: accuracy {run['accuracy']:.3f}, other {other / wall:.2%} of the time")
-    # Beside 2 %, the end of a process takes some time of its own.
-    assert other <= 0.02 * wall + 30e6 * run["ranks"], (run["path"], other, wall)
-    assert run["iterations"]["count"] == 4 * 512 // (16 * run["ranks"]), run["iterations"]
+    # MPI_Finalize alone takes 45 ms of each rank.
+    assert other <= 0.02 * wall, (run["path"], other, wall)
+    assert run["iterations"]["count"] == 8 * 512 // (16 * run["ranks"]), run["iterations"]
     assert "dropped" not in run, run["dropped"]
 
 # On disk a range takes 8 bytes, an MPI call 40, beside the header, names, counters, clocks and states of threads of a
