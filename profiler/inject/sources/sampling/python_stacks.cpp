@@ -198,7 +198,8 @@ std::size_t read_frames(ProgramMemory& memory, Address at) {
   return count;
 }
 
-// The stack that read_frames() read. It ends at the first frame that is not valid, because the thread went on meanwhile.
+// The stack that read_frames() read. It ends at the first frame that is not valid, because the thread went on
+// meanwhile.
 std::uint32_t stack_of_frames(ProgramMemory& memory, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) addresses[i] = frames[i].code;
   std::size_t readable = memory.read_all(std::span(addresses, count), code_bytes, heads);
