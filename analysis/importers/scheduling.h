@@ -25,9 +25,10 @@ struct ThreadReading {
 
 // Both sorted by time; either may be empty. Where switches are known they give the states. A wait after a thread was
 // woken is in no switch: in each stretch between two readings, what the sum of waits rose by beyond the waits that the
-// switches show lies at the ends of the blocked stretches, in proportion to their lengths. Where switches are not
-// known, and before the first one, the sums give the shares of the time between two readings; a wait that is longer
-// than that reaches back. `exact` is true if there are switches and none of them says `unknown`. Cost: linear.
+// switches show lies at the ends of the blocked stretches, in proportion to their lengths up to 5 ms. Time that the
+// host of a virtual machine took from a running thread counts as a wait. Where switches are not known, and before the
+// first one, the sums give the shares of the time between two readings; a wait that is longer than that reaches back.
+// `exact` is true if there are switches and none of them says `unknown`. Cost: linear.
 ThreadStates thread_states_of(std::span<const ThreadSwitch> switches, std::span<const ThreadReading> readings);
 
 }  // namespace paceline::analysis

@@ -49,8 +49,6 @@ void set_wait_scope(std::uint64_t scope) { wait_scope.store(scope, std::memory_o
 
 namespace {
 
-bool has_room(std::uint32_t slots) { return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots); }
-
 void open_chunk(std::uint32_t number) {
   register_thread();
   ChunkHeader* chunk = session.file.chunk_at(number);

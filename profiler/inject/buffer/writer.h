@@ -84,6 +84,9 @@ constexpr Priority priority_of_push(std::uint32_t depth) {
   return depth < 3 ? static_cast<Priority>(depth) : Priority::none;
 }
 
+// Whether this thread's chunk has room for `slots`.
+inline bool has_room(std::uint32_t slots) { return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots); }
+
 // Takes another chunk with room for `slots` for this thread, or a place in the reserve. Returns nullptr if there is
 // none. Cost: a bit search and a few stores. If `may_wait`, a thread waits briefly for its first chunk, and with
 // --lossless for every chunk.

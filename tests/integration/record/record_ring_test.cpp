@@ -97,6 +97,7 @@ TEST_F(RecordRing, KeepsNoMoreThanWasAskedForAtALowRate) {
 }
 
 TEST_F(RecordRing, EventsBeyondTheMemoryAreCountedAndReported) {
+  // The program's events alone, whose number is known.
   const Ended ended = record("--scheduler off --ring 60 --buffer 1M", CONTROL " ring exit");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();

@@ -36,7 +36,7 @@ traces = json.load(open("info.json"))["traces"]
 assert len(traces) == 3, traces
 for trace in traces:
     events = trace["events"]
-    budget = 32768 + 8 * events["nvtx"] + 40 * events["mpi"]
+    budget = 16384 + 8 * events["nvtx"] + 40 * events["mpi"]
     size = os.path.getsize(trace["path"])
     print(f"{size} bytes for {events['nvtx']} ranges' events and {events['mpi']} MPI calls")
     assert size <= budget, (trace["path"], size, events)

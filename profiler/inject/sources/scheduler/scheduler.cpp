@@ -37,10 +37,15 @@ using format::ThreadState;
 constexpr std::int64_t millisecond = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
 constexpr std::int64_t longest_interval_ns = second;
+constexpr std::int64_t idle_interval_ns = 100 * millisecond;  // a ring holds `most_switches` of that time
+constexpr std::int64_t idle_after_ns = 200 * millisecond;     // in which no thread ran
 constexpr std::int64_t list_interval_ns = 100 * millisecond;  // a thread that replaces another one is found then
 constexpr std::int64_t cost_limit = 100;                      // a turn may cost 1/100 of its interval
 constexpr std::uint64_t starving_share = 10;                  // a thread waits for a CPU 1/10 of the time
 constexpr std::uint64_t most_switches = 2000;                 // a second, of all threads
+constexpr std::int64_t longest_reading_ns = 50'000;           // of a thread's sums, which are those of one moment then
+constexpr int most_readings = 4;                              // until one is as short
+constexpr std::uint32_t slots_of_a_turn = 1024;               // enough for all but turns with thousands of threads
 constexpr std::size_t most_threads = 4096, most_rings = 256, most_kept_files = 64;
 
 enum class Wanted : std::uint8_t { nothing, sums, switches };
@@ -94,7 +99,8 @@ struct State {
   Moment last;  // of the turn before
   std::int64_t interval_ns = shortest_interval_ns;
   std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0;
-  std::int64_t cost_ns = 0;  // of a turn, smoothed
+  std::int64_t active_ns = 0;  // when a thread was last found to have run
+  std::int64_t cost_ns = 0;    // of a turn, smoothed
   std::uint64_t threads_known = 0, switches_in_window = 0;
   std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
   std::size_t rings = 0;
@@ -141,23 +147,35 @@ void record_sums(const Thread& thread, std::uint64_t at, const ThreadSums& sums)
                                   .waiting_ns = sums.waiting_ns});
 }
 
-// Records the thread's sums if they have changed, and then also how long they had stayed as they were.
-void take_sums(Thread& thread) {
+// Reads the sums of one moment: the drain may lose its CPU between the clock and the sums, which then hold waits that
+// ended after `at`. Returns false if the thread has ended.
+bool read_at_once(const Thread& thread, std::uint64_t& at, ThreadSums& sums) {
+  KeptFile* file = thread.file != 0 ? &kept_files[thread.file - 1].file : nullptr;
+  const double longest = clock_state.ticks_per_second / 1e9 * longest_reading_ns;
+  for (int i = 0; i < most_readings; ++i) {
+    at = ticks();
+    if (!read_thread_sums(thread.id, file, state.clock_allowed, sums)) return false;
+    if (static_cast<double>(ticks() - at) < longest) break;
+  }
+  return true;
+}
+
+// Records the thread's sums if they have changed, and then also how long they had stayed as they were. Returns whether
+// the thread has run.
+bool take_sums(Thread& thread) {
   std::uint64_t running_ns = 0;
   if (thread.has_sums && state.clock_allowed) {
     const std::uint64_t at = ticks();
-    if (!read_running_time(thread.id, running_ns)) return;
+    if (!read_running_time(thread.id, running_ns)) return false;
     if (running_ns == thread.sums.running_ns) {
       thread.sums_stayed = true;
       thread.read_at = at;
-      return;
+      return false;
     }
   }
   ThreadSums sums;
-  const std::uint64_t at = ticks();
-  if (!read_thread_sums(thread.id, thread.file != 0 ? &kept_files[thread.file - 1].file : nullptr, state.clock_allowed,
-                        sums))
-    return;
+  std::uint64_t at = 0;
+  if (!read_at_once(thread, at, sums)) return true;
   const bool changed = !thread.has_sums || sums != thread.sums;
   if (thread.has_sums)
     state.longest_wait_ns = std::max(state.longest_wait_ns, sums.waiting_ns - thread.sums.waiting_ns);
@@ -169,6 +187,7 @@ void take_sums(Thread& thread) {
   thread.has_sums = true;
   thread.sums = sums;
   thread.read_at = at;
+  return changed;
 }
 
 void close_ring(Thread& thread) {
@@ -303,7 +322,9 @@ void take_turn(std::int64_t now_ns, bool last) {
     for (std::size_t t = 0; t < thread_count; ++t) threads[t].has_sums = false;
   }
   state.was_recording = records;
-  if (const std::uint64_t count = state.folder.count(); count != state.threads_known || now_ns >= state.next_list_ns) {
+  // Without a thread that runs, none begins.
+  const bool lists = now_ns >= state.next_list_ns && state.active_ns >= state.next_list_ns - list_interval_ns;
+  if (const std::uint64_t count = state.folder.count(); count != state.threads_known || lists) {
     state.threads_known = count;
     state.next_list_ns = now_ns + list_interval_ns;
     list_threads(now, records);
@@ -315,7 +336,8 @@ void take_turn(std::int64_t now_ns, bool last) {
     const std::size_t switches = has_ring ? take_switches(thread, now, records) : 0;
     state.switches_in_window += switches;
     // A thread that is off its CPU and did not switch still is.
-    if (records && (!thread.is_off || switches > 0 || !thread.has_sums || last)) take_sums(thread);
+    const bool ran = records && (!thread.is_off || switches > 0 || !thread.has_sums || last) && take_sums(thread);
+    if (ran || switches > 0) state.active_ns = now_ns;
   }
   if (last && records) {
     for (std::size_t t = 0; t < thread_count; ++t) {
@@ -339,13 +361,19 @@ void take_turn(std::int64_t now_ns, bool last) {
 std::int64_t tick(std::int64_t now_ns) {
   if (wanted == Wanted::nothing) return never;
   if (now_ns < state.next_turn_ns) return state.next_turn_ns;
-  // Where threads wait for room, nothing may be dropped, and the drain cannot wait: it makes the room.
-  if (settings.lossless && ready_units() == 0) return state.next_turn_ns = now_ns + state.interval_ns;
+  // Where threads wait for room, nothing may be dropped, and the drain cannot wait: it makes the room. It takes the
+  // room of a turn before it reads anything; what it does not read now it reads in the next turn.
+  if (settings.lossless && !has_room(slots_of_a_turn) &&
+      next_chunk(slots_of_a_turn, Priority::none, false) == nullptr) {
+    return state.next_turn_ns = now_ns + state.interval_ns;
+  }
   std::uint32_t nobody = 0;
   if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
   take_turn(now_ns, false);
   in_turn.store(0, std::memory_order_release);
-  return state.next_turn_ns = monotonic_ns() + state.interval_ns;
+  const bool idle = now_ns - state.active_ns > idle_after_ns;
+  return state.next_turn_ns =
+             monotonic_ns() + (idle ? std::max(state.interval_ns, idle_interval_ns) : state.interval_ns);
 }
 
 void read_wish() {

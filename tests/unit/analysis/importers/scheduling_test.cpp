@@ -36,6 +36,31 @@ TEST(Scheduling, WaitsAfterWakeUpsAreTheRestOfTheSumAtTheEndsOfBlockedStretches)
   EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 20, 20, 20, 30, 30, 30, 60, 60));
 }
 
+// A block of 300 ms is not more likely to have ended with a wait than one of 8 ms.
+TEST(Scheduling, LongBlocksDoNotTakeTheWaitsOfOthers) {
+  constexpr std::int64_t ms = 1'000'000;
+  const ThreadStates states =
+      states_of({{0, running}, {10 * ms, blocked}, {310 * ms, running}, {320 * ms, blocked}, {328 * ms, running}},
+                {{0, 0, 0}, {330 * ms, 22 * ms, 8 * ms}});
+  EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 0, 4 * ms, 4 * ms, 4 * ms, 8 * ms, 8 * ms));
+  // More than that is shared in proportion to all lengths.
+  const ThreadStates starved =
+      states_of({{0, running}, {10 * ms, blocked}, {310 * ms, running}, {320 * ms, blocked}, {330 * ms, running}},
+                {{0, 0, 0}, {340 * ms, 30 * ms, 62 * ms}});
+  EXPECT_THAT(starved.waiting_ns, ElementsAre(0, 0, 0, 60 * ms, 60 * ms, 60 * ms, 62 * ms, 62 * ms));
+}
+
+// The thread has the virtual CPU for 40 ms, and the kernel counted 30 ms: the host took 10 ms of them.
+TEST(Scheduling, TimeThatTheHostTookIsAWait) {
+  constexpr std::int64_t ms = 1'000'000;
+  const ThreadStates states =
+      states_of({{0, running}, {80 * ms, blocked}, {90 * ms, running}},
+                {{0, 0, 0}, {20 * ms, 20 * ms, 0}, {60 * ms, 50 * ms, 0}, {100 * ms, 80 * ms, 0}});
+  EXPECT_THAT(states.time_ns, ElementsAre(0, 20 * ms, 60 * ms, 80 * ms, 90 * ms, 100 * ms));
+  EXPECT_THAT(states.running_ns, ElementsAre(0, 20 * ms, 50 * ms, 70 * ms, 70 * ms, 80 * ms));
+  EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 10 * ms, 10 * ms, 10 * ms, 10 * ms));
+}
+
 // A wait that lasts over a reading counts in the stretch in which it ends, with its whole length.
 TEST(Scheduling, AWaitOverSeveralReadingsIsNotCountedTwice) {
   const ThreadStates states = states_of({{0, running}, {10, waiting}, {90, running}, {95, blocked}, {99, running}},
