@@ -44,7 +44,6 @@ std::string signed_percent(double ratio) {
   const double percent = 100 * (ratio - 1);
   return fmt::format("{}{:.1f}", percent < 0 ? "−" : "+", std::abs(percent));
 }
-std::string change_text(double ratio) { return signed_percent(ratio) + " %"; }
 
 std::string change_interval(const Interval& ci95) {
   return fmt::format("{} to {} %", signed_percent(ci95.low), signed_percent(ci95.high));
@@ -60,7 +59,7 @@ std::string changed_names(const RunComparison& comparison, QuantityType type, Ch
       ++more;
     } else {
       names.push_back(fmt::format("{} ({}{}, {})", quantity.name, quantity.difference_s() < 0 ? "−" : "+",
-                                  seconds(std::abs(quantity.difference_s())), change_text(quantity.ratio)));
+                                  seconds(std::abs(quantity.difference_s())), percent_change(quantity.ratio)));
     }
   }
   if (more > 0) names.push_back(fmt::format("{} more", more));
@@ -234,13 +233,13 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
       table.rows.push_back({type_name(quantity.type), quantity.name, count(quantity.base_count),
                             count(quantity.new_count), seconds(quantity.base_s), seconds(quantity.new_s),
                             (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
-                            change_text(quantity.ratio)});
+                            percent_change(quantity.ratio)});
       continue;
     }
     table.rows.push_back({type_name(quantity.type), quantity.name, change_word(quantity), seconds(quantity.base_s),
                           seconds(quantity.new_s),
                           (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
-                          change_text(quantity.ratio), or_none(quantity.ci95, change_interval)});
+                          percent_change(quantity.ratio), or_none(quantity.ci95, change_interval)});
   }
   limit_rows(table);
   std::vector<Table> tables;
@@ -286,7 +285,7 @@ std::string comparison_headline(const RunComparison& comparison) {
   const std::string times =
       fmt::format("{} in {} and {} in {}", seconds(step->new_s), fresh, seconds(step->base_s), base);
   if (!step->p) return fmt::format("A step takes {}. Not judged.", times);
-  const std::string change = fmt::format("{} ({})", change_text(step->ratio), change_interval(*step->ci95));
+  const std::string change = fmt::format("{} ({})", percent_change(step->ratio), change_interval(*step->ci95));
   switch (step->change) {
     case Change::slower:
       return fmt::format("{} is slower{}: a step takes {}: {}.", fresh, pair, times, change);

@@ -14,10 +14,6 @@ namespace prediction_text {
 
 constexpr std::size_t most_moved = 2;
 
-std::string change_text(double ratio) {
-  return fmt::format("{}{:.1f} %", ratio < 1 ? "−" : "+", 100 * std::abs(ratio - 1));
-}
-
 // "transfer −110 ms, forward −3.20 ms"
 std::string moved_text(const Prediction& prediction) {
   std::vector<std::string> parts;
@@ -72,7 +68,7 @@ Table prediction_table(const WhatIf& what_if) {
     };
     table.rows.push_back({marked_title(of), of.options.empty() ? no_value : of.options, seconds(of.step_s),
                           or_none(of.ci95, interval), of.median_s > 0 ? seconds(of.median_s) : no_value,
-                          change_text(of.ratio), change_text(of.per_image), moved_text(of)});
+                          percent_change(of.ratio), percent_change(of.per_image), moved_text(of)});
   }
   return table;
 }

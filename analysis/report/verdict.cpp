@@ -25,13 +25,13 @@ std::string without_full_stop(std::string text) {
 
 std::string rank_name(const RankSummary& rank) { return fmt::format("rank {}{}", rank.rank, on_host(rank)); }
 
-// "10.2 ms late in each step", or "10.2 ms late on average, in 150 of 450 steps".
+// "10.2 ms late in each step", or "10.2 ms late on average and is late in 150 of 450 steps".
 std::string lateness_text(double behind_ns, std::size_t affected, std::size_t iterations) {
   constexpr double nearly_each = 0.9;
   std::string text = seconds(1e-9 * behind_ns) + " late";
   if (static_cast<double>(affected) >= nearly_each * static_cast<double>(iterations)) return text + " in each step";
   text += " on average";
-  if (affected > 0) text += fmt::format(", in {} of {} steps", affected, iterations);
+  if (affected > 0) text += fmt::format(" and is late in {} of {} steps", affected, iterations);
   return text;
 }
 
@@ -132,9 +132,10 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
   }
   const bool communicates = largest->phase == Phase::communication;
   if (communicates && behind_headline) return "";
-  return fmt::format("most of the rest is {} ({}, {} of the wall time)",
-                     communicates ? "communication and waiting for other ranks" : phase_name(largest->phase),
-                     duration(largest->ns), percent(share(largest->ns, b.wall_ns)));
+  if (communicates) return "most of the rest is communication and waiting for other ranks";
+  return fmt::format("{} takes {} of the wall time",
+                     largest->phase == Phase::startup ? "start-up" : phase_name(largest->phase),
+                     percent(share(largest->ns, b.wall_ns)));
 }
 
 // A sentence about CPUs that the run lacked, with a space behind it; "" where something else cost more.
@@ -146,7 +147,7 @@ std::string state_of_run(const Report& report, const RunAnalysis& run) {
   std::string text = without_full_stop(report.headline);
   bool behind_headline = true;
   if (run.efficiencies && run.ranks > 1 && report.scaling.comparisons.empty() && report.scaling.points.size() < 2) {
-    text = fmt::format("{} do useful work during {} of the time of their iterations, {} a step", ranks_text(run),
+    text = fmt::format("{} do useful work during {} of a step of {}", ranks_text(run),
                        percent(run.efficiencies->parallel), duration(run.iterations.steady_median_ns));
     behind_headline = false;
   }

@@ -57,6 +57,10 @@ std::string percent(double share) {
   return fmt::format("{} %", fixed(value, value != 0 && std::abs(value) < 1 ? 2 : 1));
 }
 
+std::string percent_change(double ratio) {
+  return fmt::format("{}{:.1f} %", ratio < 1 ? "−" : "+", 100 * std::abs(ratio - 1));
+}
+
 std::string seconds(double value) {
   const double size = std::abs(value);
   if (size >= 100) return fixed(value, 1) + " s";

@@ -20,22 +20,21 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   const char* const became = slower ? "slower" : "faster";
   std::string text;
   const std::string before = seconds(change.before), after = seconds(change.after);
-  const double percent = 100 * (change.after / change.before - 1);
+  const std::string ratio = percent_change(change.after / change.before);
   switch (change.kind) {
     case StepChange::Kind::jump:
-      text = fmt::format("The steps became {} at iteration {}: {} before, {} from there on ({:+.1f} %).", became,
-                         it.numbers[it.warmup + change.at], before, after, percent);
+      text = fmt::format("The steps became {} at iteration {}: {} before, {} from there on ({}).", became,
+                         it.numbers[it.warmup + change.at], before, after, ratio);
       break;
     case StepChange::Kind::drift:
-      text = fmt::format(
-          "The steps became {} in the course of the run: from {} after warm-up to {} at the end ({:+.1f} %).", became,
-          before, after, percent);
+      text = fmt::format("The steps became {} in the course of the run: from {} after warm-up to {} at the end ({}).",
+                         became, before, after, ratio);
       break;
     case StepChange::Kind::unclear:
       text = fmt::format(
-          "The steps became {} during the run: {} on average before iteration {}, {} from there on ({:+.1f} %). "
+          "The steps became {} during the run: {} on average before iteration {}, {} from there on ({}). "
           "Whether they changed at once or little by little cannot be told from this run.",
-          became, before, it.numbers[it.warmup + change.at], after, percent);
+          became, before, it.numbers[it.warmup + change.at], after, ratio);
   }
   if (it.changed_phase) {
     text +=

@@ -48,7 +48,7 @@ void say(const Scaling& scaling, const std::vector<std::size_t>& points, const L
     std::vector<std::string> refused;
     for (const Law law : choice.refused) refused.push_back(law_text(law));
     out.say("law refused", Severity::info,
-            fmt::format("{} {} refused for {}: the noise does not explain how far the times are from {}.",
+            fmt::format("{} {} refused for {}: the times are farther from {} than the noise explains.",
                         capital(list_text(refused)), refused.size() == 1 ? "is" : "are", where,
                         refused.size() == 1 ? "it" : "them"));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The speed-up of each point at equal work.
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
@@ -17,7 +18,7 @@ void speed_up(const std::vector<ScalingPoint>& points, const ScalingPoint& point
       fmt::format("{} ranks need {} where 1 rank needs {} for {}: S({}) = {}, efficiency {}, Karp–Flatt e({}) = {}", n,
                   seconds(point.seconds), seconds(one.seconds), work_text(point), n,
                   with_interval(fixed(*point.speedup, 3), point.speedup_ci95, 3), percent(*point.efficiency), n,
-                  significant(*point.karp_flatt, 3));
+                  (*point.karp_flatt < 0 ? "−" : "") + significant(std::abs(*point.karp_flatt), 3));
   if (!point.differences.empty())
     text += fmt::format("; the two runs differ in {}", differences_text(point.differences));
   out.say("speed-up", Severity::info, text + ".");

@@ -44,8 +44,8 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
       text = fmt::format(" It is late until iteration {}.", pattern.at);
       break;
     case periodic:
-      text = fmt::format(" Most of that comes from one iteration in {}, beginning with iteration {}.", pattern.period,
-                         pattern.at);
+      text = fmt::format(" Most of that comes from one of every {} iterations, beginning with iteration {}.",
+                         pattern.period, pattern.at);
       break;
     case single:
       text = fmt::format(" Most of that comes from {} of {} iterations.", pattern.affected, iterations);
@@ -59,9 +59,8 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
 }
 
 std::string chance_text(const LateRank& late) {
-  return fmt::format(
-      " Chance makes reports of balanced runs accuse anybody this clearly in fewer than {} of 1,000 runs",
-      late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
+  return fmt::format(" By chance, fewer than {} of 1,000 reports of balanced runs would accuse anybody this clearly",
+                     late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
 }
 
 // The waiting that the lateness of one rank or host cost `waiting` other ranks, over all iterations that were tested.

@@ -16,7 +16,7 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.what_if) return;
   const Prediction* best = first_prediction(run);
   if (best == nullptr || best->ratio > 1 - worth_a_finding) return;
-  std::string text = fmt::format("The change to make first is {}: a step would take {} instead of {} on average.",
+  std::string text = fmt::format("The change to make first is \"{}\": a step would take {} instead of {} on average.",
                                  best->title, seconds(best->step_s), seconds(run.what_if->step_s)) +
                      training_note(*best);
   for (const std::string& note : run.what_if->notes) text += " " + note;

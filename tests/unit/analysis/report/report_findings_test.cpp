@@ -227,8 +227,8 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
   EXPECT_THAT(
       sentences(build_report({run})),
       HasSubstr("Rank 1 on alice arrived at the collectives of an iteration 10.0 ms later than the other rank (mean "
-                "over 400 iterations). That costs 8.3 % of a step, 3.98 rank-seconds of waiting in all. Chance makes "
-                "reports of balanced runs accuse anybody this clearly in fewer than 1 of 1,000 runs (Student's t of "
+                "over 400 iterations). That costs 8.3 % of a step, 3.98 rank-seconds of waiting in all. By chance, "
+                "fewer than 1 of 1,000 reports of balanced runs would accuse anybody this clearly (Student's t of "
                 "blocks of 12 iterations)."));
 }
 
@@ -249,8 +249,8 @@ TEST(Findings, NameASlowHostInsteadOfItsRanks) {
       sentences(report),
       AllOf(HasSubstr("The host bob is slow: its 2 ranks arrived at the collectives of an iteration 15.0 ms later than "
                       "those of the other host (median of a host's ranks, mean over 400 iterations). That costs 8.0 % "
-                      "of a step, 7.68 rank-seconds of waiting in all. Chance makes reports of balanced runs accuse "
-                      "anybody this clearly in fewer than 2 of 1,000 runs. "
+                      "of a step, 7.68 rank-seconds of waiting in all. By chance, fewer than 2 of 1,000 reports of "
+                      "balanced runs would accuse anybody this clearly. "
                       "Rank 3 is its latest. Its forward takes 20.0 ms longer (100.0 % of the delay). Check the clock"),
             Not(HasSubstr("Rank 3 on bob"))));
 }

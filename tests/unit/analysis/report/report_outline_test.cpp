@@ -49,7 +49,7 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
               HasSubstr("rank 1 on alice holds the others up: it arrives 10.0 ms late in each step"));
   run.lateness_causes[0].pattern.affected = 150;
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("holds the others up: it arrives 10.0 ms late on average, in 150 of 450 steps"));
+              HasSubstr("holds the others up: it arrives 10.0 ms late on average and is late in 150 of 450 steps"));
   run.host_lateness.judged = true;
   run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
   EXPECT_THAT(build_report({run}).verdict.state,
