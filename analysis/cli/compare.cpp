@@ -8,6 +8,7 @@
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
 #include "analysis/compare/compare.h"
+#include "analysis/compare/junit.h"
 #include "analysis/compare/render.h"
 #include "profiler/format/error.h"
 
@@ -18,6 +19,9 @@ struct Options {
   std::vector<analysis::RunPaths> base, fresh;
   std::string format = "text", output;
   double fail_above_percent = -1;  // below 0: never
+  std::optional<double> fail_above() const {
+    return fail_above_percent < 0 ? std::nullopt : std::optional(fail_above_percent / 100);
+  }
 };
 
 constexpr int became_slower = 1;
@@ -34,9 +38,10 @@ std::vector<analysis::RunProfile> profiles_of(const std::vector<analysis::RunPat
 
 int compare(const Options& options) {
   const auto comparison = analysis::compare_runs(profiles_of(options.base), profiles_of(options.fresh));
-  const std::string text = options.format == "json" ? render_json(comparison)
-                           : options.format == "md" ? render_markdown(comparison)
-                                                    : render_text(comparison);
+  const std::string text = options.format == "json"    ? render_json(comparison)
+                           : options.format == "md"    ? render_markdown(comparison)
+                           : options.format == "junit" ? render_junit(comparison, options.fail_above())
+                                                       : render_text(comparison);
   if (options.output.empty()) {
     std::cout << text;
   } else {
@@ -50,7 +55,7 @@ int compare(const Options& options) {
                     "warm-up, more if they vary slowly, or several runs for each side",
                     options.fail_above_percent, options.base.front().name(), options.fresh.front().name()));
   }
-  const bool failed = step->change == analysis::Change::slower && 100 * (step->ratio - 1) > options.fail_above_percent;
+  const bool failed = is_slower_by_more(comparison, *options.fail_above());
   if (failed) {
     flush_output();
     fmt::print(stderr, "paceline compare: a step became {:.1f} % slower, more than {:g} %\n", 100 * (step->ratio - 1),
@@ -86,10 +91,10 @@ void add_compare(CLI::App& app, Command& chosen) {
       ->type_name("")
       ->required();
   command->add_option("--new", *fresh, "Repeated runs of the new side: everything after --new")->type_name("RUN");
-  command->add_option("--format", options->format, "text, md or json")
+  command->add_option("--format", options->format, "text, md, json or junit (XML for CI; see --fail-above)")
       ->type_name("FORMAT")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "md", "json"}));
+      ->check(CLI::IsMember({"text", "md", "json", "junit"}));
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
   command
       ->add_option("--fail-above", *fail_above,

@@ -68,6 +68,29 @@ std::string cleaned(std::string_view text, bool newlines) {
 std::string printable(std::string_view text) { return label_parts::cleaned(text, false); }
 std::string printable_lines(std::string_view text) { return label_parts::cleaned(text, true); }
 
+std::string markup_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : printable_lines(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 std::string printable_json(std::string_view document) {
   std::string out;
   label_parts::each_character(document, [&](std::string_view character, std::uint32_t code) {

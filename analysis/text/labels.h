@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 // The same for text of several lines: newlines stay.
 std::string printable_lines(std::string_view text);
 
+// The same with the characters that HTML and XML take for markup replaced: "&lt;".
+std::string markup_escaped(std::string_view text);
+
 // A JSON document with these characters, which are allowed in its strings, as escapes (\u009b). Newlines stay.
 std::string printable_json(std::string_view document);
 

@@ -73,6 +73,27 @@ TEST_F(CompareCommand, FailAboveEndsWithOneOnlyIfTheStepIsSlowerByMore) {
   EXPECT_EQ(paceline("compare --fail-above 5% slow base").status, 0);
 }
 
+// Python's parser of XML reads the report.
+TEST_F(CompareCommand, WritesATestReportForCi) {
+  constexpr const char* read = R"(python3 -c '
+import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1] + "/report.xml").getroot()[0]
+case = suite[0]
+text = case.find("system-out").text.split(":")[0]
+print(suite.get("failures"), suite.get("skipped"), case.get("name"), [part.tag for part in case], text, end="")' )";
+  write_run("base", 10, 1);
+  write_run("<slow> & \x01", 14, 3);
+  const auto written = [&](const std::string& options, int status) {
+    EXPECT_EQ(paceline("compare --format junit -o report.xml base '<slow> & \x01' " + options).status, status);
+    EXPECT_EQ(std::system((read + directory_.string() + " >" + (directory_ / "read").string()).c_str()), 0);
+    return text_of(directory_ / "read");
+  };
+  const std::string slower = " <slow> & \uFFFD is slower in this pair of runs";
+  EXPECT_EQ(written("--fail-above 5", 1), "1 0 step time ['failure', 'system-out']" + slower);
+  EXPECT_EQ(written("--fail-above 20", 0), "0 0 step time ['system-out']" + slower);
+  EXPECT_EQ(written("", 0), "0 0 step time ['system-out']" + slower);
+}
+
 TEST_F(CompareCommand, ComparesRepeatedRuns) {
   for (unsigned i = 0; i < 3; ++i) {
     write_run("base" + std::to_string(i), 10, i + 1);

@@ -21,28 +21,7 @@ namespace html_rendering {
 
 using nlohmann::json;
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : printable_lines(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(const std::string& text) { return markup_escaped(text); }
 
 // A sentence: what stands between two backticks is code.
 std::string sentence(const std::string& text) {
