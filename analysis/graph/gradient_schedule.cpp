@@ -72,6 +72,7 @@ class Insertion {
   void run(const GradientTracks& tracks) {
     on_streams_ = tracks.streams;
     add_buckets();
+    program_.edges.reserve(program_.edges.size() + tracks.compute.size() * iterations() * (bucket_count() + 1));
     for (const auto& track : tracks.compute) {
       if (track) change(*track);
     }
@@ -85,6 +86,8 @@ class Insertion {
   };
 
   std::size_t iterations() const { return program_.iterations.size(); }
+  // All iterations have as many.
+  std::size_t bucket_count() const { return buckets_.empty() ? 0 : buckets_.front().size(); }
 
   // The end of each bucket as a part of the gradient's bytes.
   std::vector<double> bucket_ends(double all) const {
@@ -183,7 +186,10 @@ class Insertion {
       if (old[k].phase == Phase::backward || forward_alone) anchor[i] = k;
     }
     std::vector<ReplayItem> items, helper;
-    items.reserve(old.size() + 4 * iterations());
+    // For each bucket: an item that sends it, one that it splits, and one for the time without a core; in the helper,
+    // one that takes it and two in each collective.
+    items.reserve(old.size() + iterations() * (3 * bucket_count() + 1));
+    if (plan_.schedule != GradientSchedule::blocking) helper.reserve(iterations() * (5 * bucket_count() + 1));
     std::vector<std::size_t> sent(iterations(), 0);
     std::vector<double> done(iterations(), 0);
     std::optional<std::uint32_t> running;  // of double buffering: the end of the last iteration's averaging

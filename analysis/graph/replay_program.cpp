@@ -182,6 +182,9 @@ class Building {
 
   void add_edges() {
     std::map<std::pair<DependencyKind, std::uint64_t>, double> drawn;
+    std::size_t count = 0;
+    for (const TrackDependencies& track : graph_.tracks) count += track.waits.size();
+    out_.edges.reserve(count);
     for (GraphTrack t = 0; t < graph_.tracks.size(); ++t) {
       const std::vector<Dependency>& of_track = graph_.tracks[t].waits;
       for (std::size_t w = 0; w < of_track.size(); ++w) {
@@ -306,7 +309,8 @@ class Building {
     each_phase_of(index_, graph_.tracks[t], points.back().begin_ns,
                   [&](const PhaseInterval& interval) { phases.push_back(interval); });
     Matched match(index_.trace().ranks[track.rank].tracks[graph_.tracks[t].track].slices, groups_);
-    std::vector<ReplayItem>& items = track.items.own();
+    std::vector<ReplayItem> items;
+    items.reserve(2 * (points.size() + phases.size()));
     const auto& starts = starts_[track.rank];
     std::size_t phase = 0, begun = 0;  // `begun`: iterations of the rank that begin by `now`
     std::int64_t now = points.front().begin_ns;
@@ -344,6 +348,8 @@ class Building {
       items.push_back(item);
       now = std::max(now, point.end_ns);
     }
+    points = {};
+    track.items = Shared(std::move(items));
   }
 
   const RunIndex& index_;
