@@ -96,21 +96,28 @@ void balance_ranks(WorkFactors& factors, const RankWork& work) {
   for (std::size_t r = 0; r < work.size(); ++r) factors.scale_rank(r, std::move(fresh[r]));
 }
 
-std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, const std::vector<std::size_t>& ranks,
-                                  std::size_t warmup) {
+WorkSums sums_of(const RankWork& work, std::size_t warmup) {
+  WorkSums sums{std::vector<PhaseWork>(work.size(), PhaseWork{}), std::vector<double>(work.size())};
+  for (std::size_t r = 0; r < work.size(); ++r) {
+    for (std::size_t i = warmup; i < work[r].size(); ++i) {
+      for (std::size_t phase = 0; phase < phase_count; ++phase) {
+        if (changed_work_parts::is_own_work(phase)) sums.phases[r][phase] += work[r][i][phase];
+      }
+    }
+    for (const double of_phase : sums.phases[r]) sums.totals[r] += of_phase;
+  }
+  return sums;
+}
+
+std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, const WorkSums& sums,
+                                  const std::vector<std::size_t>& ranks, std::size_t warmup) {
   using namespace changed_work_parts;
   const std::size_t count = iterations_of(work);
   std::vector<double> moved(count > warmup ? count - warmup : 0);
   if (moved.empty()) return moved;
-  std::vector<PhaseWork> means(work.size(), PhaseWork{});
-  std::vector<double> totals(work.size());
+  const std::vector<double>& totals = sums.totals;
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < work.size(); ++r) {
-    for (std::size_t phase = 0; phase < phase_count; ++phase) {
-      if (!is_own_work(phase)) continue;
-      for (std::size_t i = warmup; i < count; ++i) means[r][phase] += work[r][i][phase];
-      totals[r] += means[r][phase];
-    }
     if (std::ranges::find(ranks, r) == ranks.end()) others.push_back(r);
   }
   if (others.empty()) return moved;
@@ -120,7 +127,7 @@ std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, co
     if (totals[r] <= totals[usual]) continue;
     std::vector<PhaseWork> fresh(count, unchanged());
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
-      if (means[r][phase] <= means[usual][phase]) continue;
+      if (sums.phases[r][phase] <= sums.phases[usual][phase]) continue;
       std::vector<std::size_t> order(moved.size());
       std::iota(order.begin(), order.end(), warmup);
       std::vector<double> values;

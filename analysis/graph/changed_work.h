@@ -50,6 +50,13 @@ RankWork work_of(const ReplayProgram& program, const WorkFactors& factors = {});
 // Changes the items themselves. Tracks whose work stays are shared with copies of the program as before.
 void scale_work(ReplayProgram& program, const WorkFactors& factors);
 
+// The work of each rank that does not depend on others, in the iterations after the warm-up.
+struct WorkSums {
+  std::vector<PhaseWork> phases;
+  std::vector<double> totals;
+};
+WorkSums sums_of(const RankWork& work, std::size_t warmup);
+
 // Gives the main threads of all ranks the same work in each phase of an iteration: the mean over the ranks. `work` is
 // that of work_of() with these factors.
 void balance_ranks(WorkFactors& factors, const RankWork& work);
@@ -58,9 +65,10 @@ void balance_ranks(WorkFactors& factors, const RankWork& work);
 // work. A rank with more work than that gets the usual rank's values in each phase in which it has more: the smallest
 // one in the iteration in which its own is the smallest, and so on, so that iterations that are slow on all ranks stay
 // so. Warm-up iterations stay as they are. Returns for each iteration after those what the usual rank's work is
-// above that of a relieved one, in ns, mean over the relieved ranks. Cost: n log n in the iterations.
-std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, const std::vector<std::size_t>& ranks,
-                                  std::size_t warmup);
+// above that of a relieved one, in ns, mean over the relieved ranks. `sums` are those of the work. Cost: n log n in the
+// iterations.
+std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, const WorkSums& sums,
+                                  const std::vector<std::size_t>& ranks, std::size_t warmup);
 
 // By how much each rank's own work exceeds the median of all ranks, in ns: the sum over the phases of the iterations
 // after the first `warmup`. Cost: a sort of the ranks for each phase of an iteration.

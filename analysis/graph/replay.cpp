@@ -101,6 +101,11 @@ class Simulation {
     std::array<const std::vector<double>*, lanes> shape{};
     std::vector<std::size_t> waiting;
   };
+  // Of a collective, without the changes of a variant.
+  struct Transfer {
+    double ns = 0;
+    const std::vector<double>* shape = nullptr;  // as in Meeting
+  };
   // StepParts of each lane.
   struct Parts {
     std::array<Lanes, phase_count> work{};
@@ -205,35 +210,35 @@ class Simulation {
     const ReplayCollective& of = program_.collectives[index];
     const FittedCosts& costs = costs_.for_iteration(of.iteration);
     meeting.done = true;
-    for (std::size_t l = 0; l < lanes; ++l) {
-      if (l > 0 && one_draw_) {
-        meeting.transfer_ns[l] = meeting.transfer_ns[0];
-        meeting.shape[l] = meeting.shape[0];
-        continue;
-      }
-      const std::uint32_t drawn = draws_[l]->collective(index);
-      meeting.transfer_ns[l] = drawn != no_collective ? program_.collectives[drawn].recorded_ns : usual_time(of, costs);
-      if (drawn != no_collective) {
-        meeting.shape[l] = program_.collectives[drawn].shape.get();
-      } else if (const auto sample = costs.network.sample({of.operation, of.members}, of.bytes, of.quantile)) {
-        meeting.shape[l] = program_.collectives[sample->id].shape.get();
-      }
-    }
+    Transfer usual;
     for (std::size_t l = 0; l < variants_.size(); ++l) {
       const ReplayVariant& variant = variants_[l];
+      std::optional<ReplayCollective> other;  // of other bytes
+      if (of.rescheduled && of.gradient && variant.gradient_bytes != 1) {
+        other = of;
+        other->bytes = static_cast<std::uint64_t>(static_cast<double>(of.bytes) * variant.gradient_bytes + 0.5);
+      }
+      const ReplayCollective& own = other ? *other : of;
+      if (l == 0 || !one_draw_ || of.rescheduled) usual = usual_transfer(own, draws_[l]->collective(index), costs);
       meeting.last_ns[l] += of.extra_ns + (variant.extra_ns.empty() ? 0 : variant.extra_ns[index]);
-      double& ns = meeting.transfer_ns[l];
-      if (variant.collective_time) ns = variant.collective_time(of, ns, costs);
+      meeting.transfer_ns[l] = variant.collective_time ? variant.collective_time(own, usual.ns, costs) : usual.ns;
+      meeting.shape[l] = usual.shape;
     }
     for (const std::size_t waiting : meeting.waiting) ready_.push_back(waiting);
     meeting.waiting.clear();
   }
 
-  // Of a collective that takes no recorded time.
-  static double usual_time(const ReplayCollective& of, const FittedCosts& costs) {
-    const double usual = costs.network.time_ns({of.operation, of.members}, of.bytes, of.quantile);
-    return of.rescheduled && of.gradient ? usual * costs.gradient_factor[static_cast<std::size_t>(of.iteration)]
-                                         : usual;
+  Transfer usual_transfer(const ReplayCollective& of, std::uint32_t drawn, const FittedCosts& costs) const {
+    if (drawn != no_collective) {
+      const ReplayCollective& from = program_.collectives[drawn];
+      return {from.recorded_ns, from.shape.get()};
+    }
+    Transfer usual{costs.network.time_ns({of.operation, of.members}, of.bytes, of.quantile)};
+    if (of.rescheduled && of.gradient) usual.ns *= costs.gradient_factor[static_cast<std::size_t>(of.iteration)];
+    if (const auto sample = costs.network.sample({of.operation, of.members}, of.bytes, of.quantile)) {
+      usual.shape = program_.collectives[sample->id].shape.get();
+    }
+    return usual;
   }
 
   bool complete(std::size_t t, Track& track, const ReplayItem& item) {

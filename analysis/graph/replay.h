@@ -43,7 +43,8 @@ struct ReplayVariant {
   MessageTime message_time = {};        // likewise
   WorkFactors work = {};
   std::vector<double> extra_ns = {};  // of each collective: added to its last arrival; empty: nothing
-  std::size_t draw = 0;               // index into ReplayProgram::draws
+  double gradient_bytes = 1;  // factor of the bytes of gradients that a change put in place of the recorded ones
+  std::size_t draw = 0;       // index into ReplayProgram::draws
 };
 
 // What a main thread does in an iteration, in ns: the work of each phase, waiting in collectives for the last arrival,

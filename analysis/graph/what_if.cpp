@@ -138,6 +138,7 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   ready_ = recorded_readiness(program_);
   costs_ = fit_costs(program_);
   work_ = work_of(program_);
+  work_sums_ = sums_of(work_, steady().front());
   replay_unchanged();
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
@@ -231,6 +232,19 @@ bool Predictor::reschedules(const Changes& changes) const {
   return schedule != *schedule_ || changes.bucket_bytes || other_buckets;
 }
 
+// Whether other bytes leave the rescheduled gradients in their places: they are not divided into buckets, and no core
+// works on them.
+bool Predictor::bytes_move_nothing(const Changes& changes) const {
+  return changes.schedule.value_or(*schedule_) != GradientSchedule::overlap && core_costs(changes).empty();
+}
+
+// Whether two changes that reschedule the gradients differ in their bytes alone.
+bool Predictor::in_one_program(const Changes& a, const Changes& b) const {
+  Changes other = b;
+  other.bytes_per_value = a.bytes_per_value;
+  return a == other && bytes_move_nothing(a);
+}
+
 Predictor::Variation Predictor::varied(const Changes& changes) const {
   using namespace prediction_parts;
   Variation out;
@@ -251,15 +265,18 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
     return &program == &program_ && !work.any() ? change(work_) : change(work_of(program, work));
   };
   if (!changes.relieved.empty()) {
-    out.relief_ns =
-        with_work(program_, [&](const RankWork& now) { return relieve_ranks(work, now, changes.relieved, warmup); });
+    out.relief_ns = with_work(program_, [&](const RankWork& now) {
+      return relieve_ranks(work, now, &now == &work_ ? work_sums_ : sums_of(now, warmup), changes.relieved, warmup);
+    });
   }
   if (changes.balanced) with_work(program_, [&](const RankWork& now) { balance_ranks(work, now); });
   if (reschedules(changes)) {
-    GradientPlan plan{
-        .schedule = changes.schedule.value_or(*schedule_), .bytes_factor = bytes_factor(changes), .ready = ready_};
+    GradientPlan plan{.schedule = changes.schedule.value_or(*schedule_),
+                      .bytes_factor = bytes_move_nothing(changes) ? 1 : bytes_factor(changes),
+                      .ready = ready_};
     plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
     plan.core_costs = core_costs(changes);
+    out.variant.gradient_bytes = bytes_factor(changes) / plan.bytes_factor;
     if (!plan.core_costs.empty()) plan.helper_delay_ns = sharing_.delay_ns();
     ReplayProgram program = program_;
     if (work.any()) scale_work(program, std::exchange(work, {}));
@@ -332,7 +349,7 @@ MessageTime Predictor::message_time_of(const Changes& changes) {
 }
 
 std::vector<Prediction> Predictor::predict_all(const std::vector<Changes>& changes) const {
-  // What is replayed together: indices of changes that keep the order of the items, or one that does not.
+  // What is replayed together: indices of changes that keep the order of the items, or that make the same one.
   std::vector<std::vector<std::size_t>> jobs;
   std::vector<std::size_t> kept;
   std::vector<std::size_t> same(changes.size());  // the first equal ones
@@ -340,7 +357,11 @@ std::vector<Prediction> Predictor::predict_all(const std::vector<Changes>& chang
     same[c] = static_cast<std::size_t>(std::ranges::find(changes, changes[c]) - changes.begin());
     if (same[c] != c) continue;
     if (reschedules(changes[c])) {
-      jobs.push_back({c});
+      const auto together = std::ranges::find_if(jobs, [&](const std::vector<std::size_t>& job) {
+        return job.size() < replay_lanes && reschedules(changes[job.front()]) &&
+               in_one_program(changes[job.front()], changes[c]);
+      });
+      (together == jobs.end() ? jobs.emplace_back() : *together).push_back(c);
       continue;
     }
     kept.push_back(c);
@@ -352,13 +373,19 @@ std::vector<Prediction> Predictor::predict_all(const std::vector<Changes>& chang
     std::vector<Variation> variations;
     std::vector<ReplayVariant> variants;
     for (const std::size_t c : jobs[j]) {
-      variations.push_back(varied(changes[c]));
-      variants.push_back(std::move(variations.back().variant));
+      if (variations.empty() || !variations.front().program) {
+        variations.push_back(varied(changes[c]));
+        variants.push_back(std::move(variations.back().variant));
+      } else {
+        variants.push_back(variants.front());
+        variants.back().gradient_bytes = bytes_factor(changes[c]);
+      }
     }
     const std::optional<ReplayProgram>& program = variations.front().program;
     const std::vector<Replayed> after = replay(program ? *program : program_, costs_, variants);
     for (std::size_t k = 0; k < jobs[j].size(); ++k) {
-      out[jobs[j][k]] = prediction(changes[jobs[j][k]], variations[k].relief_ns, after[k]);
+      const Variation& of = variations[std::min(k, variations.size() - 1)];
+      out[jobs[j][k]] = prediction(changes[jobs[j][k]], of.relief_ns, after[k]);
     }
   });
   for (std::size_t c = 0; c < changes.size(); ++c) out[c] = out[same[c]];

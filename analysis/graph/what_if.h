@@ -98,6 +98,8 @@ class Predictor {
   std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
   void replay_unchanged();
   bool reschedules(const Changes& changes) const;
+  bool bytes_move_nothing(const Changes& changes) const;
+  bool in_one_program(const Changes& a, const Changes& b) const;
   double bytes_factor(const Changes& changes) const;
   Variation varied(const Changes& changes) const;
   Prediction prediction(const Changes& changes, const std::vector<double>& relief_ns, const Replayed& after) const;
@@ -107,6 +109,7 @@ class Predictor {
 
   ReplayProgram program_;
   RankWork work_;  // of the program
+  WorkSums work_sums_;
   std::vector<HostRanks> hosts_;
   TrainingSetup setup_;
   std::vector<FasterWork> faster_;
