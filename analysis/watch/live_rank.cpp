@@ -69,6 +69,8 @@ std::optional<LiveRank::OpenMessage> message_of(const Slot& head) {
 }  // namespace live_rank_parts
 
 void LiveRank::add(std::span<const NewEvents> news, std::uint64_t start_ticks) {
+  // All iterations of this poll are kept until its other threads were followed.
+  while (recent_.size() > live_rank_parts::most_recent) recent_.pop_front();
   for (const NewEvents& part : news) define(part, start_ticks);
   // The main thread first: the calls of other threads belong to its iterations.
   std::vector<const NewEvents*> others;
@@ -248,9 +250,8 @@ void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t a
   if (thread.open[at].type == Open::Type::start && !thread.open[at].iteration && main) give_own_time(thread, at);
   if (thread.open[at].iteration && current_) {
     current_->end = std::max(ticks, current_->start);
-    recent_.push_back(*current_);
-    if (recent_.size() > live_rank_parts::most_recent) recent_.pop_front();
-    ended_iterations_.push_back(*current_);
+    recent_.push_back({current_->number, current_->start, current_->end});
+    ended_iterations_.push_back(std::move(*current_));
     ++iteration_count_;
     current_.reset();
   }
@@ -269,10 +270,9 @@ void LiveRank::give_own_time(const Thread& thread, std::size_t at) {
 
 std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
   if (current_ && ticks >= current_->start) return current_->number;
-  for (auto iteration = recent_.rbegin(); iteration != recent_.rend() && iteration->end > ticks; ++iteration) {
-    if (ticks >= iteration->start) return iteration->number;
-  }
-  return std::nullopt;
+  const auto after = std::ranges::upper_bound(recent_, ticks, {}, &Recent::start);
+  if (after == recent_.begin() || std::prev(after)->end <= ticks) return std::nullopt;
+  return std::prev(after)->number;
 }
 
 void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {

@@ -169,7 +169,11 @@ class LiveRank {
   std::uint64_t given_ = 0;  // the time up to which the main thread's time has a phase
   bool seen_iteration_ = false;
   std::optional<LiveIteration> current_;
-  std::deque<LiveIteration> recent_;  // ended ones, to find those of calls on other threads
+  struct Recent {
+    std::int64_t number = 0;
+    std::uint64_t start = 0, end = 0;
+  };
+  std::deque<Recent> recent_;  // ended iterations, to find those of calls on other threads
   std::uint64_t iteration_count_ = 0;
   std::vector<LiveIteration> ended_iterations_;
   std::vector<LiveCall> ended_calls_, open_collectives_;
