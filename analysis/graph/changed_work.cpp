@@ -9,110 +9,125 @@
 namespace paceline::analysis {
 namespace changed_work_parts {
 
-using PhaseWork = std::array<double, phase_count>;
-
-// The work of main threads by rank and iteration.
-std::vector<std::vector<PhaseWork>> work_of(const ReplayProgram& program) {
-  std::vector<std::vector<PhaseWork>> work(program.ranks, std::vector<PhaseWork>(program.iterations.size()));
-  for (const ReplayTrack& track : program.tracks) {
-    if (!track.main) continue;
-    for (const ReplayItem& item : *track.items) {
-      if (item.what != ReplayItem::work || item.iteration < 0) continue;
-      work[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)] += item.ns;
-    }
-  }
-  return work;
-}
-
 // Communication and idle depend on others.
 bool is_own_work(std::size_t phase) {
   return phase != static_cast<std::size_t>(Phase::communication) && phase != static_cast<std::size_t>(Phase::idle);
 }
 
-// Scales the items that `factor(track, item)` is not 1 for. Tracks without them stay shared.
-template <class Factor>
-void scale(ReplayProgram& program, Factor&& factor) {
-  for (ReplayTrack& track : program.tracks) {
-    const auto of = [&](const ReplayItem& item) { return item.what == ReplayItem::work ? factor(track, item) : 1.0; };
-    if (std::ranges::all_of(*track.items, [&](const ReplayItem& item) { return of(item) == 1; })) continue;
-    for (ReplayItem& item : track.items.own()) item.ns *= of(item);
-  }
+PhaseWork unchanged() {
+  PhaseWork factors;
+  factors.fill(1);
+  return factors;
 }
 
-// Multiplies the main threads' work by the factor of its rank, iteration and phase.
-void scale_by(ReplayProgram& program, const std::vector<std::vector<PhaseWork>>& factors) {
-  scale(program, [&](const ReplayTrack& track, const ReplayItem& item) {
-    if (!track.main || item.iteration < 0) return 1.0;
-    return factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
-  });
-}
-
-// Scales the main threads' work to `target(rank, values of all ranks)` in each phase of each iteration.
-template <class Target>
-void scale_to(ReplayProgram& program, Target&& target) {
-  const auto work = work_of(program);
-  std::vector<double> values(program.ranks);
-  auto factors = work;
-  for (std::size_t i = 0; i < program.iterations.size(); ++i) {
-    for (std::size_t phase = 0; phase < phase_count; ++phase) {
-      for (std::size_t r = 0; r < program.ranks; ++r) values[r] = work[r][i][phase];
-      for (std::size_t r = 0; r < program.ranks; ++r) {
-        const bool scaled = is_own_work(phase) && values[r] > 0;
-        factors[r][i][phase] = scaled ? target(r, values) / values[r] : 1;
-      }
-    }
-  }
-  scale_by(program, factors);
-}
+std::size_t iterations_of(const RankWork& work) { return work.empty() ? 0 : work.front().size(); }
 
 }  // namespace changed_work_parts
 
-void scale_phases(ReplayProgram& program, const std::vector<Phase>& phases, double factor) {
-  changed_work_parts::scale(program, [&](const ReplayTrack&, const ReplayItem& item) {
-    return item.iteration >= 0 && std::ranges::find(phases, item.phase) != phases.end() ? factor : 1;
-  });
+void WorkFactors::scale_phases(std::span<const Phase> phases, double factor) {
+  for (const Phase phase : phases) phases_[static_cast<std::size_t>(phase)] *= factor;
+  changed_ = true;
 }
 
-void speed_up_groups(ReplayProgram& program, const std::vector<double>& factors) {
-  changed_work_parts::scale(program, [&](const ReplayTrack&, const ReplayItem& item) {
-    return item.group > 0 ? 1 / factors[item.group - 1U] : 1;
-  });
+void WorkFactors::speed_up_groups(const std::vector<double>& factors) {
+  groups_.clear();
+  for (const double factor : factors) groups_.push_back(1 / factor);
+  changed_ = true;
 }
 
-void balance_ranks(ReplayProgram& program) {
-  changed_work_parts::scale_to(program, [](std::size_t, const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  });
+void WorkFactors::scale_rank(std::size_t rank, std::vector<PhaseWork> factors) {
+  if (ranks_.size() <= rank) ranks_.resize(rank + 1);
+  std::vector<PhaseWork>& of = ranks_[rank];
+  of.resize(factors.size(), changed_work_parts::unchanged());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) of[i][phase] *= factors[i][phase];
+  }
+  changed_ = true;
 }
 
-std::vector<double> relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks, std::size_t warmup) {
+double WorkFactors::scaled(const ReplayTrack& track, const ReplayItem& item) const {
+  const auto phase = static_cast<std::size_t>(item.phase);
+  double ns = item.ns;
+  if (item.iteration >= 0) ns *= phases_[phase];
+  ns *= group(item.group);
+  const PhaseWork* of = track.main && item.iteration >= 0 ? of_rank(track.rank) : nullptr;
+  return of == nullptr ? ns : ns * of[item.iteration][phase];
+}
+
+RankWork work_of(const ReplayProgram& program, const WorkFactors& factors) {
+  RankWork work(program.ranks, std::vector<PhaseWork>(program.iterations.size()));
+  for (const ReplayTrack& track : program.tracks) {
+    if (!track.main) continue;
+    for (const ReplayItem& item : *track.items) {
+      if (item.what != ReplayItem::work || item.iteration < 0) continue;
+      work[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)] +=
+          factors.scaled(track, item);
+    }
+  }
+  return work;
+}
+
+void scale_work(ReplayProgram& program, const WorkFactors& factors) {
+  for (ReplayTrack& track : program.tracks) {
+    const auto stays = [&](const ReplayItem& item) {
+      return item.what != ReplayItem::work || factors.scaled(track, item) == item.ns;
+    };
+    if (std::ranges::all_of(*track.items, stays)) continue;
+    for (ReplayItem& item : track.items.own()) {
+      if (item.what == ReplayItem::work) item.ns = factors.scaled(track, item);
+    }
+  }
+}
+
+void balance_ranks(WorkFactors& factors, const RankWork& work) {
   using namespace changed_work_parts;
-  const auto work = work_of(program);
-  const std::size_t count = program.iterations.size();
-  std::vector<double> moved(count > warmup ? count - warmup : 0);
-  if (moved.empty()) return moved;
-  std::vector<PhaseWork> means(program.ranks, PhaseWork{});
-  std::vector<double> totals(program.ranks);
-  std::vector<std::size_t> others;
-  for (std::size_t r = 0; r < program.ranks; ++r) {
+  std::vector<double> values(work.size());
+  RankWork fresh(work.size(), std::vector<PhaseWork>(iterations_of(work), unchanged()));
+  for (std::size_t i = 0; i < iterations_of(work); ++i) {
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
       if (!is_own_work(phase)) continue;
-      for (std::size_t i = warmup; i < count; ++i) means[r][phase] += work[r][i][phase];
-      totals[r] += means[r][phase];
+      for (std::size_t r = 0; r < work.size(); ++r) values[r] = work[r][i][phase];
+      const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+      for (std::size_t r = 0; r < work.size(); ++r) {
+        if (values[r] > 0) fresh[r][i][phase] = mean / values[r];
+      }
     }
+  }
+  for (std::size_t r = 0; r < work.size(); ++r) factors.scale_rank(r, std::move(fresh[r]));
+}
+
+WorkSums sums_of(const RankWork& work, std::size_t warmup) {
+  WorkSums sums{std::vector<PhaseWork>(work.size(), PhaseWork{}), std::vector<double>(work.size())};
+  for (std::size_t r = 0; r < work.size(); ++r) {
+    for (std::size_t i = warmup; i < work[r].size(); ++i) {
+      for (std::size_t phase = 0; phase < phase_count; ++phase) {
+        if (changed_work_parts::is_own_work(phase)) sums.phases[r][phase] += work[r][i][phase];
+      }
+    }
+    for (const double of_phase : sums.phases[r]) sums.totals[r] += of_phase;
+  }
+  return sums;
+}
+
+std::vector<double> relieve_ranks(WorkFactors& factors, const RankWork& work, const WorkSums& sums,
+                                  const std::vector<std::size_t>& ranks, std::size_t warmup) {
+  using namespace changed_work_parts;
+  const std::size_t count = iterations_of(work);
+  std::vector<double> moved(count > warmup ? count - warmup : 0);
+  if (moved.empty()) return moved;
+  const std::vector<double>& totals = sums.totals;
+  std::vector<std::size_t> others;
+  for (std::size_t r = 0; r < work.size(); ++r) {
     if (std::ranges::find(ranks, r) == ranks.end()) others.push_back(r);
   }
   if (others.empty()) return moved;
   std::ranges::stable_sort(others, {}, [&](std::size_t r) { return totals[r]; });
   const std::size_t usual = others[(others.size() - 1) / 2];
-  auto factors = work;
-  for (auto& of_rank : factors) {
-    for (PhaseWork& of : of_rank) of.fill(1);
-  }
   for (const std::size_t r : ranks) {
     if (totals[r] <= totals[usual]) continue;
+    std::vector<PhaseWork> fresh(count, unchanged());
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
-      if (means[r][phase] <= means[usual][phase]) continue;
+      if (sums.phases[r][phase] <= sums.phases[usual][phase]) continue;
       std::vector<std::size_t> order(moved.size());
       std::iota(order.begin(), order.end(), warmup);
       std::vector<double> values;
@@ -122,42 +137,40 @@ std::vector<double> relieve_ranks(ReplayProgram& program, const std::vector<std:
       for (std::size_t place = 0; place < order.size(); ++place) {
         const std::size_t i = order[place];
         const double now = work[r][i][phase];
-        if (now > 0) factors[r][i][phase] = values[place] / now;
+        if (now > 0) fresh[i][phase] = values[place] / now;
         moved[i - warmup] += (work[usual][i][phase] - now) / static_cast<double>(ranks.size());
       }
     }
+    factors.scale_rank(r, std::move(fresh));
   }
-  scale_by(program, factors);
   return moved;
 }
 
-std::vector<double> excess_work(const ReplayProgram& program, std::size_t warmup) {
+std::vector<double> excess_work(const RankWork& work, std::size_t warmup) {
   using namespace changed_work_parts;
-  const auto work = work_of(program);
-  std::vector<double> excess(program.ranks), values(program.ranks);
-  for (std::size_t i = warmup; i < program.iterations.size(); ++i) {
+  std::vector<double> excess(work.size()), values(work.size());
+  for (std::size_t i = warmup; i < iterations_of(work); ++i) {
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
       if (!is_own_work(phase)) continue;
-      for (std::size_t r = 0; r < program.ranks; ++r) values[r] = work[r][i][phase];
-      std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(program.ranks / 2));
-      const double median = values[program.ranks / 2];
-      for (std::size_t r = 0; r < program.ranks; ++r) excess[r] += std::max(work[r][i][phase] - median, 0.0);
+      for (std::size_t r = 0; r < work.size(); ++r) values[r] = work[r][i][phase];
+      std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(work.size() / 2));
+      const double median = values[work.size() / 2];
+      for (std::size_t r = 0; r < work.size(); ++r) excess[r] += std::max(work[r][i][phase] - median, 0.0);
     }
   }
   return excess;
 }
 
-std::vector<double> later_arrivals(const ReplayProgram& program, std::size_t ranks, std::size_t warmup) {
+std::vector<double> later_arrivals(const RankWork& work, std::size_t ranks, std::size_t warmup) {
   using namespace changed_work_parts;
-  const std::size_t count = program.iterations.size();
+  const std::size_t count = iterations_of(work);
   std::vector<double> later(count);
-  if (ranks <= program.ranks || count < warmup + 2) return later;
-  const auto work = work_of(program);
-  const auto n = static_cast<double>(count - warmup), recorded = static_cast<double>(program.ranks);
-  std::vector<std::vector<double>> sums(program.ranks, std::vector<double>(count));
+  if (ranks <= work.size() || count < warmup + 2) return later;
+  const auto n = static_cast<double>(count - warmup), recorded = static_cast<double>(work.size());
+  std::vector<std::vector<double>> sums(work.size(), std::vector<double>(count));
   std::vector<double> of_all(count);  // mean over the ranks
   double mean = 0;
-  for (std::size_t r = 0; r < program.ranks; ++r) {
+  for (std::size_t r = 0; r < work.size(); ++r) {
     for (std::size_t i = warmup; i < count; ++i) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) {
         if (is_own_work(phase)) sums[r][i] += work[r][i][phase];
@@ -168,7 +181,7 @@ std::vector<double> later_arrivals(const ReplayProgram& program, std::size_t ran
   for (std::size_t i = warmup; i < count; ++i) mean += of_all[i] / n;
   // The part of the noise that all ranks have together: the variance of their mean beyond that of independent ranks.
   double between = 0, within = 0;
-  for (std::size_t r = 0; r < program.ranks; ++r) {
+  for (std::size_t r = 0; r < work.size(); ++r) {
     double own = 0;
     for (std::size_t i = warmup; i < count; ++i) own += sums[r][i] / n;
     for (std::size_t i = warmup; i < count; ++i) within += std::pow(sums[r][i] - own - of_all[i] + mean, 2);

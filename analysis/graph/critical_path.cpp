@@ -90,14 +90,20 @@ class Attribution {
   }
 
   void add_names() {
-    std::size_t next = 0;
+    std::size_t next = 0, ahead = 0;
     std::int64_t named = 0;
-    each_innermost(slices_, parts_.back().until_ns, [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
+    const auto visit = [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
       overlap(next, from, until, [&](std::size_t, std::int64_t ns) {
         sums_.kind_ns[slices_.kind[slice]] += ns;
         named += ns;
       });
-    });
+    };
+    // Most slices of a track lie between two parts: the path is on another track then.
+    const auto outside = [&](std::uint32_t slice) {
+      while (ahead < parts_.size() && parts_[ahead].until_ns <= slices_.start_ns[slice]) ++ahead;
+      return ahead == parts_.size() || slices_.end_ns(slice) <= parts_[ahead].from_ns;
+    };
+    each_innermost(slices_, parts_.back().until_ns, visit, outside);
     std::int64_t all = 0;
     for (const Part& part : parts_) all += part.until_ns - part.from_ns;
     sums_.kind_ns.back() += all - named;

@@ -51,13 +51,15 @@ class RankParts {
 
   // Finds how much of backward is done when the work of a launch has ended.
   void follow_compute(const ReplayItem& item) {
+    if (backward_ns_ == nullptr || item.iteration != iteration_) backward_ns_ = &backward_[item.iteration];
+    iteration_ = item.iteration;
     if (item.what == ReplayItem::wait && program_.edges[item.index].kind == DependencyKind::launch) {
       launch_ = item.index;
-      done_after_[item.index] = backward_[item.iteration];
+      done_after_[item.index] = *backward_ns_;
     }
     if (item.what != ReplayItem::work) return;
-    if (item.phase == Phase::backward) backward_[item.iteration] += item.ns;
-    if (launch_) done_after_[*launch_] = backward_[item.iteration];
+    if (item.phase == Phase::backward) *backward_ns_ += item.ns;
+    if (launch_) done_after_[*launch_] = *backward_ns_;
   }
 
   // The edges that hand a bucket to an averaging track: an announcement with bytes, or the launch of the collective.
@@ -79,10 +81,12 @@ class RankParts {
   void follow_thread(std::size_t t) {
     double done = 0;
     std::int32_t iteration = -1;
+    Parts* of_iteration = nullptr;
     for (const ReplayItem& item : *program_.tracks[t].items) {
       if (item.iteration != iteration) done = 0;
+      if (of_iteration == nullptr || item.iteration != iteration) of_iteration = &parts_[item.iteration];
       iteration = item.iteration;
-      Parts& parts = parts_[iteration];
+      Parts& parts = *of_iteration;
       const bool forward = item.what == ReplayItem::work && item.phase == Phase::forward;
       if (forward) parts.layers.clear();  // the gradient is complete in the last of several passes
       if (t == *compute_ && item.what == ReplayItem::work && item.phase == Phase::backward) done += item.ns;
@@ -101,6 +105,8 @@ class RankParts {
   std::vector<double> done_after_;           // by edge: the work of backward in ns; `unknown` for other edges
   std::optional<std::uint32_t> launch_;      // of the work that runs
   std::map<std::int32_t, double> backward_;  // by iteration, in ns
+  std::int32_t iteration_ = -1;              // that follow_compute() is in
+  double* backward_ns_ = nullptr;            // of it
   std::map<std::uint32_t, double> buckets_;  // bytes by edge
   std::map<std::int32_t, Parts> parts_;      // by iteration
 };

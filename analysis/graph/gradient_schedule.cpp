@@ -22,48 +22,57 @@ double gradient_bytes(const ReplayProgram& program) {
   return sorted.empty() ? 0 : sorted[sorted.size() / 2];
 }
 
-// Takes the averaging of gradients out of the program.
+// Takes the averaging of gradients out of the program. The tracks that compute keep their items, of which Insertion
+// copies those that stay.
 class Removal {
  public:
-  Removal(ReplayProgram& program, const GradientTracks& tracks) : program_(program), tracks_(tracks) {}
-
   // A helper thread only averages. A stream keeps its waits, which order other work.
-  void run() {
-    std::vector<bool> gone(program_.edges.size());
-    for (const std::size_t t : tracks_.averaging) {
-      if (program_.tracks[t].stream) continue;
-      for (const ReplayItem& item : *program_.tracks[t].items) {
-        if (item.what == ReplayItem::cause || item.what == ReplayItem::wait) gone[item.index] = true;
-        if (item.what == ReplayItem::arrive) program_.collectives[item.index].arrivals = 0;
+  Removal(ReplayProgram& program, const GradientTracks& tracks) : program_(program), gone_(program.edges.size()) {
+    for (const std::size_t t : tracks.averaging) {
+      if (program.tracks[t].stream) continue;
+      for (const ReplayItem& item : *program.tracks[t].items) {
+        if (item.what == ReplayItem::cause || item.what == ReplayItem::wait) gone_[item.index] = true;
+        if (item.what == ReplayItem::arrive) program.collectives[item.index].arrivals = 0;
       }
-      program_.tracks[t].items = {};
+      program.tracks[t].items = {};
     }
-    for (ReplayTrack& track : program_.tracks) {
-      std::erase_if(track.items.own(), [&](const ReplayItem& item) {
-        const bool edge = item.what == ReplayItem::cause || item.what == ReplayItem::wait;
-        return (edge && gone[item.index]) || averages_gradient(program_, item);
-      });
+    const auto removes_it = [&](const ReplayItem& item) { return removes(item); };
+    for (std::size_t t = 0; t < program.tracks.size(); ++t) {
+      ReplayTrack& track = program.tracks[t];
+      if (tracks.compute[track.rank] == t || std::ranges::none_of(*track.items, removes_it)) continue;
+      std::erase_if(track.items.own(), removes_it);
     }
-    for (ReplayCollective& of : program_.collectives) {
+    for (ReplayCollective& of : program.collectives) {
       if (of.gradient) of.arrivals = 0;
     }
   }
 
+  bool removes(const ReplayItem& item) const {
+    const bool edge = item.what == ReplayItem::cause || item.what == ReplayItem::wait;
+    return (edge && item.index < gone_.size() && gone_[item.index]) || averages_gradient(program_, item);
+  }
+
  private:
-  ReplayProgram& program_;
-  const GradientTracks& tracks_;
+  const ReplayProgram& program_;
+  std::vector<bool> gone_;  // of each recorded edge
 };
 
-// Puts the averaging of gradients into a program without it.
+// Puts another averaging of gradients into a program.
 class Insertion {
  public:
-  Insertion(ReplayProgram& program, const GradientPlan& plan, double bytes, ReplayCollective gradient,
-            std::optional<ReplayCollective> meeting)
-      : program_(program), plan_(plan), bytes_(bytes), gradient_(std::move(gradient)), meeting_(std::move(meeting)) {}
+  Insertion(ReplayProgram& program, const Removal& removal, const GradientPlan& plan, double bytes,
+            ReplayCollective gradient, std::optional<ReplayCollective> meeting)
+      : program_(program),
+        removal_(removal),
+        plan_(plan),
+        bytes_(bytes),
+        gradient_(std::move(gradient)),
+        meeting_(std::move(meeting)) {}
 
   void run(const GradientTracks& tracks) {
     on_streams_ = tracks.streams;
     add_buckets();
+    program_.edges.reserve(program_.edges.size() + tracks.compute.size() * iterations() * (bucket_count() + 1));
     for (const auto& track : tracks.compute) {
       if (track) change(*track);
     }
@@ -77,6 +86,8 @@ class Insertion {
   };
 
   std::size_t iterations() const { return program_.iterations.size(); }
+  // All iterations have as many.
+  std::size_t bucket_count() const { return buckets_.empty() ? 0 : buckets_.front().size(); }
 
   // The end of each bucket as a part of the gradient's bytes.
   std::vector<double> bucket_ends(double all) const {
@@ -129,7 +140,6 @@ class Insertion {
     of.arrivals = 0;
     of.shape = nullptr;
     of.quantile = quantile;
-    of.drawn = no_collective;
     of.rescheduled = true;
     program_.collectives.push_back(std::move(of));
     return static_cast<std::uint32_t>(program_.collectives.size() - 1);
@@ -163,7 +173,8 @@ class Insertion {
   }
 
   void change(std::size_t t) {
-    const std::vector<ReplayItem> old = std::move(program_.tracks[t].items.own());
+    const Shared<std::vector<ReplayItem>> recorded = program_.tracks[t].items;
+    const std::vector<ReplayItem>& old = *recorded;
     // Of each iteration: where backward ends, else forward; and how long backward takes.
     std::vector<std::size_t> anchor(iterations(), old.size());
     std::vector<double> backward(iterations(), 0);
@@ -175,11 +186,16 @@ class Insertion {
       if (old[k].phase == Phase::backward || forward_alone) anchor[i] = k;
     }
     std::vector<ReplayItem> items, helper;
+    // For each bucket: an item that sends it, one that it splits, and one for the time without a core; in the helper,
+    // one that takes it and two in each collective.
+    items.reserve(old.size() + iterations() * (3 * bucket_count() + 1));
+    if (plan_.schedule != GradientSchedule::blocking) helper.reserve(iterations() * (5 * bucket_count() + 1));
     std::vector<std::size_t> sent(iterations(), 0);
     std::vector<double> done(iterations(), 0);
     std::optional<std::uint32_t> running;  // of double buffering: the end of the last iteration's averaging
     for (std::size_t k = 0; k < old.size(); ++k) {
       const ReplayItem& item = old[k];
+      if (removal_.removes(item)) continue;
       const std::int32_t iteration = item.iteration;
       if (iteration < 0) {
         items.push_back(item);
@@ -213,12 +229,12 @@ class Insertion {
           break;
       }
     }
-    program_.tracks[t].items.own() = std::move(items);
+    program_.tracks[t].items = Shared(std::move(items));
     if (helper.empty()) return;
     ReplayTrack track;
     track.rank = program_.tracks[t].rank;
     track.stream = on_streams_;
-    track.items.own() = std::move(helper);
+    track.items = Shared(std::move(helper));
     program_.tracks.push_back(std::move(track));
   }
 
@@ -265,6 +281,7 @@ class Insertion {
   }
 
   ReplayProgram& program_;
+  const Removal& removal_;
   const GradientPlan& plan_;
   const double bytes_;               // of an iteration
   const ReplayCollective gradient_;  // what the new ones are like
@@ -291,8 +308,8 @@ ReplayProgram rescheduled(ReplayProgram program, const GradientPlan& plan) {
       break;
     }
   }
-  Removal(program, tracks).run();
-  Insertion(program, plan, bytes, like, meeting).run(tracks);
+  const Removal removal(program, tracks);
+  Insertion(program, removal, plan, bytes, like, meeting).run(tracks);
   return program;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that a main thread handed to the helper threads of its process, and its waits for them.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -138,7 +139,7 @@ class Helpers {
     }
     std::map<Phase, const Job*> last;  // that the main thread waited for
     const Slices& slices = rank_.tracks[main_].slices;
-    each_innermost(slices, rank_.end_ns, [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
+    const auto visit = [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
       const KindId kind = slices.kind[slice];
       if (waits[kind] == 0) return;
       const Phase phase = *table_.phase(kind);
@@ -150,6 +151,12 @@ class Helpers {
       // The main thread goes on where the job ends.
       const std::int64_t on = std::max(from, job->end_ns);
       add(main_, {from, on, job->end_ns, job->track, DependencyKind::helper});
+    };
+    // Only what is inside a range that waits cuts its time.
+    std::int64_t waits_until = std::numeric_limits<std::int64_t>::min();
+    each_innermost(slices, rank_.end_ns, visit, [&](std::uint32_t slice) {
+      if (waits[slices.kind[slice]] != 0) waits_until = std::max(waits_until, slices.end_ns(slice));
+      return slices.start_ns[slice] >= waits_until;
     });
   }
 

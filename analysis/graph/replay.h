@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <vector>
 
+#include "analysis/graph/changed_work.h"
 #include "analysis/graph/network_model.h"
 #include "analysis/graph/replay_program.h"
 
@@ -30,12 +33,19 @@ struct CrossFit {
 // The fit leaves out the warm-up. A half without any iteration takes the costs of the other one.
 CrossFit fit_costs(const ReplayProgram& program);
 
-// The time of a collective in ns after its last arrival. Changes replace it.
-using CollectiveTime = std::function<double(const ReplayCollective&, const FittedCosts&)>;
-double fitted_time(const ReplayCollective& collective, const FittedCosts& costs);
-// The time of a message, whose fitted time is `ns`. Changes replace it.
+// The time of a collective after its last arrival, or of a message, whose time without a change is `ns`.
+using CollectiveTime = std::function<double(const ReplayCollective&, double ns, const FittedCosts&)>;
 using MessageTime = std::function<double(const ReplayEdge&, double ns, const FittedCosts&)>;
-double fitted_message_time(const ReplayEdge& edge, double ns, const FittedCosts& costs);
+
+// What a replay changes of a program without changing the order of its items.
+struct ReplayVariant {
+  CollectiveTime collective_time = {};  // empty: no change
+  MessageTime message_time = {};        // likewise
+  WorkFactors work = {};
+  std::vector<double> extra_ns = {};  // of each collective: added to its last arrival; empty: nothing
+  double gradient_bytes = 1;  // factor of the bytes of gradients that a change put in place of the recorded ones
+  std::size_t draw = 0;       // index into ReplayProgram::draws
+};
 
 // What a main thread does in an iteration, in ns: the work of each phase, waiting in collectives for the last arrival,
 // transfers, and waiting for its helper threads and streams.
@@ -52,7 +62,12 @@ struct Replayed {
 };
 
 // Ranks begin their first iteration together. Cost: linear in the items.
-Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time = fitted_time,
-                const MessageTime& message_time = fitted_message_time);
+Replayed replay(const ReplayProgram& program, const CrossFit& costs, const ReplayVariant& variant = {});
+
+// The same for each variant. The order in which tracks go on depends on the program alone, so up to `replay_lanes`
+// variants are replayed at once, in little more time than one.
+inline constexpr std::size_t replay_lanes = 8;
+std::vector<Replayed> replay(const ReplayProgram& program, const CrossFit& costs,
+                             std::span<const ReplayVariant> variants);
 
 }  // namespace paceline::analysis

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -41,9 +42,10 @@ class Building {
     add_collectives();
     add_edges();
     add_gradients();
+    add_groups();
     out_.tracks.resize(graph_.tracks.size());
     parallel_for(points_.size(), [&](std::size_t t) { add_items(static_cast<GraphTrack>(t)); });
-    draw_transfers(out_, 0);
+    out_.draws = draw_transfers(out_);
     return std::move(out_);
   }
 
@@ -180,6 +182,9 @@ class Building {
 
   void add_edges() {
     std::map<std::pair<DependencyKind, std::uint64_t>, double> drawn;
+    std::size_t count = 0;
+    for (const TrackDependencies& track : graph_.tracks) count += track.waits.size();
+    out_.edges.reserve(count);
     for (GraphTrack t = 0; t < graph_.tracks.size(); ++t) {
       const std::vector<Dependency>& of_track = graph_.tracks[t].waits;
       for (std::size_t w = 0; w < of_track.size(); ++w) {
@@ -235,31 +240,48 @@ class Building {
     });
   }
 
-  struct Matched : TimeInterval {
-    std::uint8_t group = 0;
-  };
-
-  // The stretches of the track inside ranges and kernels of the chosen names.
-  std::vector<Matched> matched_of(GraphTrack track) const {
-    std::vector<Matched> matched;
-    if (patterns_.empty()) return matched;
+  // Of each kind: which pattern its name fits, from 1; 0: none. Empty where no kind fits any.
+  void add_groups() {
     const Trace& trace = index_.trace();
-    std::vector<std::uint8_t> group;
+    bool any = false;
     for (const Kind& kind : trace.kinds) {
       const std::string& name = trace.names[kind.name];
       const auto fits = [&](const std::string& pattern) { return matches(pattern, name); };
       const auto found = std::ranges::find_if(patterns_, fits);
-      group.push_back(found == patterns_.end() ? 0 : static_cast<std::uint8_t>(found - patterns_.begin() + 1));
+      groups_.push_back(found == patterns_.end() ? 0 : static_cast<std::uint8_t>(found - patterns_.begin() + 1));
+      any = any || groups_.back() != 0;
     }
-    const Slices& slices = trace.ranks[graph_.tracks[track].rank].tracks[graph_.tracks[track].track].slices;
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      const std::uint8_t of = group[slices.kind[i]];
-      if (of == 0) continue;
-      if (!matched.empty() && slices.start_ns[i] < matched.back().end_ns) continue;  // inside the last one
-      matched.push_back({{slices.start_ns[i], slices.end_ns(i)}, of});
-    }
-    return matched;
+    if (!any) groups_.clear();
   }
+
+  // The stretches of a track inside ranges and kernels of the chosen names, one after the other.
+  class Matched {
+   public:
+    Matched(const Slices& slices, const std::vector<std::uint8_t>& groups) : slices_(slices), groups_(groups) {
+      next();
+    }
+    bool ended() const { return group_ == 0; }
+    std::int64_t start_ns() const { return start_ns_; }
+    std::int64_t end_ns() const { return end_ns_; }
+    std::uint8_t group() const { return group_; }
+    void next() {
+      group_ = 0;
+      for (; !groups_.empty() && slice_ < slices_.size() && group_ == 0; ++slice_) {
+        const std::uint8_t of = groups_[slices_.kind[slice_]];
+        if (of == 0 || slices_.start_ns[slice_] < end_ns_) continue;  // inside the last one
+        start_ns_ = slices_.start_ns[slice_];
+        end_ns_ = slices_.end_ns(slice_);
+        group_ = of;
+      }
+    }
+
+   private:
+    const Slices& slices_;
+    const std::vector<std::uint8_t>& groups_;
+    std::size_t slice_ = 0;
+    std::int64_t start_ns_ = 0, end_ns_ = std::numeric_limits<std::int64_t>::min();
+    std::uint8_t group_ = 0;
+  };
 
   // Adds work to the stretch of its phase since the last synchronisation point, which has one item for each group: a
   // million layers in turn would make a million items.
@@ -286,10 +308,11 @@ class Building {
     std::vector<PhaseInterval> phases;
     each_phase_of(index_, graph_.tracks[t], points.back().begin_ns,
                   [&](const PhaseInterval& interval) { phases.push_back(interval); });
-    const std::vector<Matched> matched = matched_of(t);
-    std::vector<ReplayItem>& items = track.items.own();
+    Matched match(index_.trace().ranks[track.rank].tracks[graph_.tracks[t].track].slices, groups_);
+    std::vector<ReplayItem> items;
+    items.reserve(2 * (points.size() + phases.size()));
     const auto& starts = starts_[track.rank];
-    std::size_t phase = 0, match = 0, begun = 0;  // `begun`: iterations of the rank that begin by `now`
+    std::size_t phase = 0, begun = 0;  // `begun`: iterations of the rank that begin by `now`
     std::int64_t now = points.front().begin_ns;
     std::int32_t launched_in = -1;  // the iteration of the launch of a stream's work
     const auto iteration_of = [&](std::int64_t time_ns) {
@@ -298,7 +321,7 @@ class Building {
     const auto add_work = [&](std::int64_t until) {
       while (now < until) {
         while (phase < phases.size() && phases[phase].end_ns <= now) ++phase;
-        while (match < matched.size() && matched[match].end_ns <= now) ++match;
+        while (!match.ended() && match.end_ns() <= now) match.next();
         while (begun < starts.size() && starts[begun].first <= now) ++begun;
         std::int64_t end = until;
         ReplayItem item{.iteration = launched_in >= 0 ? launched_in : begun > 0 ? starts[begun - 1].second : -1};
@@ -307,10 +330,10 @@ class Building {
           if (inside) item.phase = phases[phase].phase;
           end = std::min(end, inside ? phases[phase].end_ns : phases[phase].start_ns);
         }
-        if (match < matched.size()) {
-          const bool inside = matched[match].start_ns <= now;
-          if (inside) item.group = matched[match].group;
-          end = std::min(end, inside ? matched[match].end_ns : matched[match].start_ns);
+        if (!match.ended()) {
+          const bool inside = match.start_ns() <= now;
+          if (inside) item.group = match.group();
+          end = std::min(end, inside ? match.end_ns() : match.start_ns());
         }
         item.ns = static_cast<double>(end - now);
         now = end;
@@ -325,12 +348,15 @@ class Building {
       items.push_back(item);
       now = std::max(now, point.end_ns);
     }
+    points = {};
+    track.items = Shared(std::move(items));
   }
 
   const RunIndex& index_;
   const DependencyGraph& graph_;
   const std::vector<std::string>& patterns_;
   std::vector<std::vector<Point>> points_;                                  // of each track
+  std::vector<std::uint8_t> groups_;                                        // of each kind
   std::vector<std::vector<std::pair<std::int64_t, std::int32_t>>> starts_;  // of the iterations of each rank
   std::vector<std::vector<std::int64_t>> ends_;                             // likewise
   ReplayProgram out_;

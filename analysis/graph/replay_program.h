@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/graph/dependencies.h"
@@ -37,6 +38,8 @@ struct ReplayItem {
 template <class Value>
 class Shared {
  public:
+  Shared() = default;
+  explicit Shared(Value value) : value_(std::make_shared<Value>(std::move(value))) {}
   const Value& operator*() const { return *value_; }
   // For a change.
   Value& own() {
@@ -62,9 +65,7 @@ struct ReplayEdge {
   std::int32_t iteration = -1;
   // From the later one of cause and waiter to the end of the wait; below 0: not known. For fitting only.
   double recorded_ns = 0;
-  double quantile = 0.5;  // of the observed times, which it takes in a replay without `drawn_ns`
-  // recorded_ns of the same edge of the iteration's partner; below 0: there is none, or it was not observed.
-  double drawn_ns = -1;
+  double quantile = 0.5;  // of the observed times, which it takes in a replay without a drawn one
   // False: a message whose cause had come before the waiter did. It then takes the time of its transfer from the later
   // one of the two; other edges cost nothing then.
   bool binding = true;
@@ -80,14 +81,23 @@ struct ReplayCollective {
   double recorded_ns = 0;  // from the last arrival to the last end; for fitting only
   // When each member went on, as a part of recorded_ns: one goes on before the other. Null: all go on together.
   std::shared_ptr<const std::vector<double>> shape = {};
-  double bytes_factor = 1;  // the bytes that it moves ÷ `bytes`, after a change
-  double extra_ns = 0;      // added to the last arrival
-  double quantile = 0.5;    // of the observed times of its size, which it takes in a replay without `drawn`
-  // The same collective of the iteration's partner, whose time it takes in a replay: index into
-  // ReplayProgram::collectives.
-  std::uint32_t drawn = no_collective;
-  double drawn_ns = 0;       // recorded_ns of that
+  double extra_ns = 0;       // added to the last arrival
+  double quantile = 0.5;     // of the observed times of its size, which it takes in a replay without a drawn one
   bool rescheduled = false;  // a change put it in place of the recorded ones
+};
+
+// Which recorded transfers a replay takes: those of the iteration's partner.
+struct TransferDraw {
+  // Of each collective the same one of the partner, whose time it takes: index into ReplayProgram::collectives.
+  // no_collective, or none: there is none.
+  std::vector<std::uint32_t> collectives;
+  // Of each edge recorded_ns of the same edge of the partner; below 0, or none: there is none, or it was not observed.
+  std::vector<double> edges_ns;
+
+  std::uint32_t collective(std::uint32_t index) const {
+    return index < collectives.size() ? collectives[index] : no_collective;
+  }
+  double edge_ns(std::uint32_t index) const { return index < edges_ns.size() ? edges_ns[index] : -1; }
 };
 
 struct ReplayIteration {
@@ -103,7 +113,10 @@ struct ReplayProgram {
   std::vector<ReplayEdge> edges;
   std::vector<ReplayCollective> collectives;
   std::vector<ReplayIteration> iterations;  // those that all ranks finished, by number
+  // Predictions take the first one. With one draw, the replayed step would depend on which iterations are paired.
+  std::vector<std::shared_ptr<const TransferDraw>> draws;
 };
+inline constexpr std::size_t draw_count = 4;
 
 // Iterations are fitted and replayed in blocks: even blocks with what was recorded in odd ones, and the other way
 // round.
@@ -114,9 +127,9 @@ std::int32_t warm_up_of(const ReplayProgram& program);
 // together: for draw 0 that of a neighbouring block, for the draws after it those further away. -1 if there is none
 // after the warm-up.
 std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration, std::size_t draw = 0);
-// Gives each collective and each edge the recorded time of its counterpart in the iteration's partner: the one of the
-// same kind, size and place. Cost: n log n in both.
-void draw_transfers(ReplayProgram& program, std::size_t draw);
+// Draws for each collective and each edge the recorded time of its counterpart in the iteration's partner: the one of
+// the same kind, size and place. Cost: n log n in both.
+std::vector<std::shared_ptr<const TransferDraw>> draw_transfers(const ReplayProgram& program);
 
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
 // first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which recorded transfers a replay takes.
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "analysis/graph/replay_program.h"
@@ -8,25 +9,81 @@
 namespace paceline::analysis {
 namespace transfer_draws {
 
-// The collectives or edges of each iteration, by their kind, in the order of the program.
-template <typename Key>
-using ByKind = std::map<Key, std::map<std::int32_t, std::vector<std::uint32_t>>>;
+// The collectives or edges of one kind and iteration, in the order of the program: a stretch of `places`.
+struct Stretch {
+  std::uint32_t kind = 0;
+  std::int32_t iteration = -1;
+  std::size_t first = 0, count = 0;
+};
 
-// Calls take(to, from) for each pair of counterparts.
-template <typename Key, typename Take>
-void pair_up(const ReplayProgram& program, std::size_t draw, const ByKind<Key>& by_kind, Take take) {
-  std::vector<std::int32_t> partners;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.iterations.size()); ++i) {
-    partners.push_back(partner_of(program, i, draw));
-  }
-  for (const auto& [key, of_iterations] : by_kind) {
-    for (const auto& [iteration, of] : of_iterations) {
-      const auto from = of_iterations.find(partners[static_cast<std::size_t>(iteration)]);
-      if (from == of_iterations.end()) continue;
-      for (std::size_t k = 0; k < std::min(of.size(), from->second.size()); ++k) take(of[k], from->second[k]);
+// Collectives or edges by kind and iteration.
+class ByKind {
+ public:
+  // `kind_of(k)` numbers the kinds; `iteration_of(k)` is below 0 outside of iterations.
+  template <typename KindOf, typename IterationOf>
+  ByKind(std::size_t count, KindOf kind_of, IterationOf iteration_of) {
+    struct Entry {
+      std::uint32_t kind;
+      std::int32_t iteration;
+      std::uint32_t place;
+    };
+    std::vector<Entry> entries;
+    entries.reserve(count);
+    for (std::uint32_t k = 0; k < count; ++k) {
+      if (iteration_of(k) >= 0) entries.push_back({kind_of(k), iteration_of(k), k});
+    }
+    std::ranges::sort(entries, {}, [](const Entry& of) { return std::tuple(of.kind, of.iteration, of.place); });
+    places_.reserve(entries.size());
+    for (const Entry& of : entries) {
+      if (stretches_.empty() || stretches_.back().kind != of.kind || stretches_.back().iteration != of.iteration) {
+        stretches_.push_back({of.kind, of.iteration, places_.size(), 0});
+      }
+      ++stretches_.back().count;
+      places_.push_back(of.place);
     }
   }
-}
+
+  // Calls take(to, from) for each pair of counterparts.
+  template <typename Take>
+  void pair_up(const std::vector<std::int32_t>& partners, Take take) const {
+    for (std::size_t s = 0; s < stretches_.size(); ++s) {
+      const Stretch& to = stretches_[s];
+      const Stretch* from = find(s, partners[static_cast<std::size_t>(to.iteration)]);
+      for (std::size_t k = 0; from != nullptr && k < std::min(to.count, from->count); ++k) {
+        take(places_[to.first + k], places_[from->first + k]);
+      }
+    }
+  }
+
+ private:
+  // That of the same kind in the other iteration; nullptr where there is none.
+  const Stretch* find(std::size_t s, std::int32_t iteration) const {
+    const std::pair wanted(stretches_[s].kind, iteration);
+    const auto key = [](const Stretch& of) { return std::pair(of.kind, of.iteration); };
+    // Most kinds occur in each iteration.
+    const auto guess = static_cast<std::ptrdiff_t>(s) + iteration - stretches_[s].iteration;
+    if (guess >= 0 && guess < std::ssize(stretches_) && key(stretches_[static_cast<std::size_t>(guess)]) == wanted) {
+      return &stretches_[static_cast<std::size_t>(guess)];
+    }
+    const auto found = std::ranges::lower_bound(stretches_, wanted, {}, key);
+    return found == stretches_.end() || key(*found) != wanted ? nullptr : &*found;
+  }
+
+  std::vector<Stretch> stretches_;  // by kind and iteration
+  std::vector<std::uint32_t> places_;
+};
+
+// Numbers keys in the order of their first appearance.
+template <typename Key>
+class Numbers {
+ public:
+  std::uint32_t of(const Key& key) {
+    return numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<Key, std::uint32_t> numbers_;
+};
 
 }  // namespace transfer_draws
 
@@ -49,28 +106,39 @@ std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration, st
   return partners.empty() ? -1 : partners[draw % partners.size()];
 }
 
-void draw_transfers(ReplayProgram& program, std::size_t draw) {
+std::vector<std::shared_ptr<const TransferDraw>> draw_transfers(const ReplayProgram& program) {
   using namespace transfer_draws;
-  ByKind<std::tuple<std::string, std::uint32_t, std::uint64_t>> collectives;
-  for (std::uint32_t c = 0; c < program.collectives.size(); ++c) {
-    ReplayCollective& of = program.collectives[c];
-    of.drawn = no_collective;
-    if (of.iteration >= 0) collectives[{of.operation, of.members, of.bytes}][of.iteration].push_back(c);
+  Numbers<std::tuple<std::string, std::uint32_t, std::uint64_t>> collective_kinds;
+  const ByKind collectives(
+      program.collectives.size(),
+      [&](std::uint32_t c) {
+        const ReplayCollective& of = program.collectives[c];
+        return collective_kinds.of({of.operation, of.members, of.bytes});
+      },
+      [&](std::uint32_t c) { return program.collectives[c].iteration; });
+  Numbers<std::tuple<DependencyKind, std::uint32_t, std::uint32_t, std::uint64_t>> edge_kinds;
+  const ByKind edges(
+      program.edges.size(),
+      [&](std::uint32_t e) {
+        const ReplayEdge& of = program.edges[e];
+        return edge_kinds.of({of.kind, of.from, of.to, of.bytes});
+      },
+      [&](std::uint32_t e) { return program.edges[e].iteration; });
+  std::vector<std::shared_ptr<const TransferDraw>> draws;
+  for (std::size_t draw = 0; draw < draw_count; ++draw) {
+    std::vector<std::int32_t> partners;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.iterations.size()); ++i) {
+      partners.push_back(partner_of(program, i, draw));
+    }
+    TransferDraw of{std::vector(program.collectives.size(), no_collective), std::vector(program.edges.size(), -1.0)};
+    collectives.pair_up(partners, [&](std::uint32_t to, std::uint32_t from) { of.collectives[to] = from; });
+    edges.pair_up(partners, [&](std::uint32_t to, std::uint32_t from) {
+      const ReplayEdge& source = program.edges[from];
+      if (source.binding == program.edges[to].binding) of.edges_ns[to] = source.recorded_ns;
+    });
+    draws.push_back(std::make_shared<const TransferDraw>(std::move(of)));
   }
-  pair_up(program, draw, collectives, [&](std::uint32_t to, std::uint32_t from) {
-    program.collectives[to].drawn = from;
-    program.collectives[to].drawn_ns = program.collectives[from].recorded_ns;
-  });
-  ByKind<std::tuple<DependencyKind, std::uint32_t, std::uint32_t, std::uint64_t>> edges;
-  for (std::uint32_t e = 0; e < program.edges.size(); ++e) {
-    ReplayEdge& of = program.edges[e];
-    of.drawn_ns = -1;
-    if (of.iteration >= 0) edges[{of.kind, of.from, of.to, of.bytes}][of.iteration].push_back(e);
-  }
-  pair_up(program, draw, edges, [&](std::uint32_t to, std::uint32_t from) {
-    const ReplayEdge& source = program.edges[from];
-    if (source.binding == program.edges[to].binding) program.edges[to].drawn_ns = source.recorded_ns;
-  });
+  return draws;
 }
 
 }  // namespace paceline::analysis

@@ -6,14 +6,12 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/graph/changed_work.h"
 #include "analysis/scaling/long_run.h"
+#include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {
 namespace prediction_parts {
 
-// How many replays give the replayed step: with one, it would depend on which iterations happen to be paired.
-constexpr std::size_t draws = 4;
 constexpr double least_moved = 0.005;  // of the step
 constexpr double rounding = 1e-6;      // of the step; iterations that differ by less are equal
 
@@ -139,6 +137,8 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   schedule_ = recorded_schedule(program_);
   ready_ = recorded_readiness(program_);
   costs_ = fit_costs(program_);
+  work_ = work_of(program_);
+  work_sums_ = sums_of(work_, steady().front());
   replay_unchanged();
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
@@ -156,16 +156,18 @@ std::vector<std::size_t> Predictor::steady() const {
 }
 
 void Predictor::replay_unchanged() {
+  std::vector<ReplayVariant> variants(program_.draws.size());
+  for (std::size_t draw = 0; draw < variants.size(); ++draw) variants[draw].draw = draw;
+  std::vector<Replayed> replayed = replay(program_, costs_, variants);
   double waiting = 0, sum = 0;
-  for (std::size_t draw = prediction_parts::draws; draw-- > 0;) {
-    draw_transfers(program_, draw);
-    base_ = replay(program_, costs_);  // in the end that of draw 0, which predictions take
+  for (std::size_t draw = replayed.size(); draw-- > 0;) {
     for (const std::size_t i : steady()) {
-      replayed_ns_.push_back(base_.iteration_ns[i]);
-      sum += base_.iteration_ns[i];
-      waiting += base_.wait_ns[i];
+      replayed_ns_.push_back(replayed[draw].iteration_ns[i]);
+      sum += replayed[draw].iteration_ns[i];
+      waiting += replayed[draw].wait_ns[i];
     }
   }
+  base_ = std::move(replayed.front());
   replayed_waiting_share_ = waiting / std::max(sum, 1.0);
 }
 
@@ -217,50 +219,87 @@ std::string Predictor::obstacle(const Changes& changes) const {
   return "";
 }
 
-ReplayProgram Predictor::changed(const Changes& changes, std::vector<double>* relief_ns) const {
+double Predictor::bytes_factor(const Changes& changes) const {
+  return changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
+}
+
+// Whether the gradients are averaged at other times.
+bool Predictor::reschedules(const Changes& changes) const {
+  if (!schedule_) return false;
+  const GradientSchedule schedule = changes.schedule.value_or(*schedule_);
+  // Fewer bytes fill fewer buckets.
+  const bool other_buckets = schedule == GradientSchedule::overlap && bytes_factor(changes) != 1;
+  return schedule != *schedule_ || changes.bucket_bytes || other_buckets;
+}
+
+// Whether other bytes leave the rescheduled gradients in their places: they are not divided into buckets, and no core
+// works on them.
+bool Predictor::bytes_move_nothing(const Changes& changes) const {
+  return changes.schedule.value_or(*schedule_) != GradientSchedule::overlap && core_costs(changes).empty();
+}
+
+// Whether two changes that reschedule the gradients differ in their bytes alone.
+bool Predictor::in_one_program(const Changes& a, const Changes& b) const {
+  Changes other = b;
+  other.bytes_per_value = a.bytes_per_value;
+  return a == other && bytes_move_nothing(a);
+}
+
+Predictor::Variation Predictor::varied(const Changes& changes) const {
   using namespace prediction_parts;
-  ReplayProgram program = program_;
-  if (changes.batch != 1) scale_phases(program, per_image, changes.batch);
+  Variation out;
+  WorkFactors& work = out.variant.work;
+  const std::size_t warmup = program_.iterations.size() - steady().size();
+  if (changes.batch != 1) work.scale_phases(per_image, changes.batch);
   if (changes.loader != 1) {
-    scale_phases(program, {Phase::preprocess}, changes.loader > 0 ? 1 / changes.loader : 0);
+    constexpr Phase loads[] = {Phase::preprocess};
+    work.scale_phases(loads, changes.loader > 0 ? 1 / changes.loader : 0);
   }
   if (!changes.faster.empty()) {
     std::vector<double> factors;
     for (const FasterWork& of : changes.faster) factors.push_back(of.factor);
-    speed_up_groups(program, factors);
+    work.speed_up_groups(factors);
   }
+  // Calls change(the ranks' work after the changes so far).
+  const auto with_work = [&](const ReplayProgram& program, auto&& change) {
+    return &program == &program_ && !work.any() ? change(work_) : change(work_of(program, work));
+  };
   if (!changes.relieved.empty()) {
-    auto moved = relieve_ranks(program, changes.relieved, program.iterations.size() - steady().size());
-    if (relief_ns != nullptr) *relief_ns = std::move(moved);
+    out.relief_ns = with_work(program_, [&](const RankWork& now) {
+      return relieve_ranks(work, now, &now == &work_ ? work_sums_ : sums_of(now, warmup), changes.relieved, warmup);
+    });
   }
-  if (changes.balanced) balance_ranks(program);
-  const double bytes_factor = changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
-  const GradientSchedule schedule = changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking));
-  // Fewer bytes fill fewer buckets.
-  const bool other_buckets = schedule == GradientSchedule::overlap && bytes_factor != 1;
-  if (schedule_ && (schedule != *schedule_ || changes.bucket_bytes || other_buckets)) {
-    GradientPlan plan{.schedule = schedule, .bytes_factor = bytes_factor, .ready = ready_};
+  if (changes.balanced) with_work(program_, [&](const RankWork& now) { balance_ranks(work, now); });
+  if (reschedules(changes)) {
+    GradientPlan plan{.schedule = changes.schedule.value_or(*schedule_),
+                      .bytes_factor = bytes_move_nothing(changes) ? 1 : bytes_factor(changes),
+                      .ready = ready_};
     plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
     plan.core_costs = core_costs(changes);
+    out.variant.gradient_bytes = bytes_factor(changes) / plan.bytes_factor;
     if (!plan.core_costs.empty()) plan.helper_delay_ns = sharing_.delay_ns();
-    program = rescheduled(std::move(program), plan);
-  } else {
-    for (ReplayCollective& of : program.collectives) {
-      if (of.gradient) of.bytes_factor = bytes_factor;
-    }
+    ReplayProgram program = program_;
+    if (work.any()) scale_work(program, std::exchange(work, {}));
+    out.program = rescheduled(std::move(program), plan);
   }
   if (changes.ranks) {
-    const std::size_t warmup = program.iterations.size() - steady().size();
-    const auto later_ns = later_arrivals(program, static_cast<std::size_t>(*changes.ranks), warmup);
+    const ReplayProgram& program = out.program ? *out.program : program_;
+    const auto later_ns = with_work(program, [&](const RankWork& now) {
+      return later_arrivals(now, static_cast<std::size_t>(*changes.ranks), warmup);
+    });
+    out.variant.extra_ns.resize(program.collectives.size());
     std::vector<bool> seen(program.iterations.size());
-    for (ReplayCollective& of : program.collectives) {
+    for (std::size_t c = 0; c < program.collectives.size(); ++c) {
+      const ReplayCollective& of = program.collectives[c];
       if (!of.gradient || of.arrivals == 0) continue;
       const auto iteration = static_cast<std::size_t>(of.iteration);
-      if (!seen[iteration]) of.extra_ns += later_ns[iteration];
+      if (!seen[iteration]) out.variant.extra_ns[c] = later_ns[iteration];
       seen[iteration] = true;
     }
   }
-  return program;
+  out.variant.collective_time = time_of(changes, out.program ? 1 : bytes_factor(changes));
+  out.variant.message_time = message_time_of(changes);
+  return out;
 }
 
 // A run that was recorded with helper threads shows in its own work what they cost.
@@ -276,9 +315,9 @@ std::vector<TransferCost> Predictor::core_costs(const Changes& changes) const {
   return of_ranks;
 }
 
-CollectiveTime Predictor::time_of(const Changes& changes) const {
-  return [this, changes](const ReplayCollective& of, const FittedCosts& costs) {
-    const double base = fitted_time(of, costs);
+// `bytes_factor`: the bytes that gradients move ÷ ReplayCollective::bytes.
+CollectiveTime Predictor::time_of(const Changes& changes, double bytes_factor) const {
+  return [this, changes, bytes_factor](const ReplayCollective& of, double base, const FittedCosts& costs) {
     if (changes.free_communication) return 0.0;
     const TransferCost* cost = costs.network.cost({of.operation, of.members});
     if (cost == nullptr) return base;
@@ -294,7 +333,7 @@ CollectiveTime Predictor::time_of(const Changes& changes) const {
     const double now = cost->of(bytes);
     if (now <= 0) return base;
     const double then = cost->latency_ns * changes.latency * steps +
-                        cost->ns_per_byte * bytes * of.bytes_factor * changes.byte_time * moved;
+                        cost->ns_per_byte * bytes * (of.gradient ? bytes_factor : 1) * changes.byte_time * moved;
     return base * then / now;
   };
 }
@@ -309,10 +348,53 @@ MessageTime Predictor::message_time_of(const Changes& changes) {
   };
 }
 
-Prediction Predictor::predict(const Changes& changes) const {
+std::vector<Prediction> Predictor::predict_all(const std::vector<Changes>& changes) const {
+  // What is replayed together: indices of changes that keep the order of the items, or that make the same one.
+  std::vector<std::vector<std::size_t>> jobs;
+  std::vector<std::size_t> kept;
+  std::vector<std::size_t> same(changes.size());  // the first equal ones
+  for (std::size_t c = 0; c < changes.size(); ++c) {
+    same[c] = static_cast<std::size_t>(std::ranges::find(changes, changes[c]) - changes.begin());
+    if (same[c] != c) continue;
+    if (reschedules(changes[c])) {
+      const auto together = std::ranges::find_if(jobs, [&](const std::vector<std::size_t>& job) {
+        return job.size() < replay_lanes && reschedules(changes[job.front()]) &&
+               in_one_program(changes[job.front()], changes[c]);
+      });
+      (together == jobs.end() ? jobs.emplace_back() : *together).push_back(c);
+      continue;
+    }
+    kept.push_back(c);
+    if (kept.size() == replay_lanes) jobs.push_back(std::exchange(kept, {}));
+  }
+  if (!kept.empty()) jobs.push_back(std::move(kept));
+  std::vector<Prediction> out(changes.size());
+  parallel_for(jobs.size(), [&](std::size_t j) {
+    std::vector<Variation> variations;
+    std::vector<ReplayVariant> variants;
+    for (const std::size_t c : jobs[j]) {
+      if (variations.empty() || !variations.front().program) {
+        variations.push_back(varied(changes[c]));
+        variants.push_back(std::move(variations.back().variant));
+      } else {
+        variants.push_back(variants.front());
+        variants.back().gradient_bytes = bytes_factor(changes[c]);
+      }
+    }
+    const std::optional<ReplayProgram>& program = variations.front().program;
+    const std::vector<Replayed> after = replay(program ? *program : program_, costs_, variants);
+    for (std::size_t k = 0; k < jobs[j].size(); ++k) {
+      const Variation& of = variations[std::min(k, variations.size() - 1)];
+      out[jobs[j][k]] = prediction(changes[jobs[j][k]], of.relief_ns, after[k]);
+    }
+  });
+  for (std::size_t c = 0; c < changes.size(); ++c) out[c] = out[same[c]];
+  return out;
+}
+
+Prediction Predictor::prediction(const Changes& changes, const std::vector<double>& relief_ns,
+                                 const Replayed& after) const {
   using namespace prediction_parts;
-  std::vector<double> relief_ns;
-  const Replayed after = replay(changed(changes, &relief_ns), costs_, time_of(changes), message_time_of(changes));
   const std::vector<std::size_t> indices = steady();
   const auto base = chosen(base_.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
   Prediction out;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/graph/changed_work.h"
 #include "analysis/graph/core_sharing.h"
 #include "analysis/graph/critical_path.h"
 #include "analysis/graph/gradient_schedule.h"
@@ -33,6 +34,7 @@ struct TrainingSetup {
 struct FasterWork {
   std::string name;  // a pattern; `*` stands for any text
   double factor = 1;
+  bool operator==(const FasterWork&) const = default;
 };
 
 // The changes of one prediction; they combine.
@@ -51,6 +53,7 @@ struct Changes {
   std::vector<FasterWork> faster = {};
 
   bool any() const;
+  bool operator==(const Changes&) const = default;
 };
 
 // A host and the indices of its ranks.
@@ -77,21 +80,36 @@ class Predictor {
   std::optional<GradientSchedule> schedule() const { return schedule_; }
   const std::vector<FasterWork>& faster() const { return faster_; }
   const CoreSharing& sharing() const { return sharing_; }
+  const RankWork& work() const { return work_; }
 
   // Why the changes cannot be predicted, as a sentence without a full stop; "" where they can.
   std::string obstacle(const Changes& changes) const;
-  Prediction predict(const Changes& changes) const;
+  Prediction predict(const Changes& changes) const { return predict_all({changes}).front(); }
+  // One for each of the changes, several of which are replayed at once; on several cores.
+  std::vector<Prediction> predict_all(const std::vector<Changes>& changes) const;
 
  private:
+  // A changed program: the recorded one with other times, or one of its own where the order of its items changes.
+  struct Variation {
+    std::optional<ReplayProgram> program = {};
+    ReplayVariant variant = {};
+    std::vector<double> relief_ns = {};  // as relieve_ranks() returns it
+  };
   std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
   void replay_unchanged();
-  // `relief_ns` gets what relieve_ranks() returns.
-  ReplayProgram changed(const Changes& changes, std::vector<double>* relief_ns = nullptr) const;
-  CollectiveTime time_of(const Changes& changes) const;
+  bool reschedules(const Changes& changes) const;
+  bool bytes_move_nothing(const Changes& changes) const;
+  bool in_one_program(const Changes& a, const Changes& b) const;
+  double bytes_factor(const Changes& changes) const;
+  Variation varied(const Changes& changes) const;
+  Prediction prediction(const Changes& changes, const std::vector<double>& relief_ns, const Replayed& after) const;
+  CollectiveTime time_of(const Changes& changes, double bytes_factor) const;
   static MessageTime message_time_of(const Changes& changes);
   std::vector<TransferCost> core_costs(const Changes& changes) const;
 
   ReplayProgram program_;
+  RankWork work_;  // of the program
+  WorkSums work_sums_;
   std::vector<HostRanks> hosts_;
   TrainingSetup setup_;
   std::vector<FasterWork> faster_;

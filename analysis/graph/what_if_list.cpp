@@ -9,7 +9,6 @@
 
 #include "analysis/graph/changed_work.h"
 #include "analysis/graph/what_if.h"
-#include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {
 namespace what_if_parts {
@@ -75,7 +74,7 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("bound: all ranks equal", "", {.balanced = true}, true);
   add("bound: preprocessing free", "", {.loader = 0}, true);
   const auto warmup = static_cast<std::size_t>(warm_up_of(predictor.program()));
-  const std::vector<double> excess = excess_work(predictor.program(), warmup);
+  const std::vector<double> excess = excess_work(predictor.work(), warmup);
   for (const std::size_t r : largest(excess)) {
     add(fmt::format("rank {} no slower than the others", predictor.program().rank_numbers[r]),
         fmt::format("--relieve {}", predictor.program().rank_numbers[r]), {.relieved = {r}});
@@ -105,13 +104,14 @@ WhatIf all_predictions(const Predictor& predictor) {
                                  !candidate.changes.bytes_per_value;
     return does_so_already || !predictor.obstacle(candidate.changes).empty();
   });
-  out.predictions.resize(candidates.size());
-  parallel_for(candidates.size(), [&](std::size_t i) {
-    Prediction& prediction = out.predictions[i] = predictor.predict(candidates[i].changes);
-    prediction.title = candidates[i].title;
-    prediction.options = candidates[i].options;
-    prediction.bound = candidates[i].bound;
-  });
+  std::vector<Changes> changes;
+  for (const what_if_parts::Candidate& of : candidates) changes.push_back(of.changes);
+  out.predictions = predictor.predict_all(changes);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    out.predictions[i].title = candidates[i].title;
+    out.predictions[i].options = candidates[i].options;
+    out.predictions[i].bound = candidates[i].bound;
+  }
   std::erase_if(out.predictions,
                 [](const Prediction& of) { return !of.bound && std::abs(of.ratio - 1) < what_if_parts::least_change; });
   std::ranges::stable_sort(out.predictions, {}, &Prediction::per_image);

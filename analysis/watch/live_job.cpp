@@ -223,6 +223,7 @@ void LiveJob::forget_figures() {
   rows_.clear();
   meetings_.clear();
   finished_rows_ = tested_rows_ = next_look_ = 0;
+  blocked_before_.clear();
   lateness_.reset();
   steps_.assign(ranks_.size(), {});
 }
@@ -370,19 +371,25 @@ void LiveJob::complete(const Meeting& meeting) {
 void LiveJob::finish(Row& row) {
   std::vector<RankArrival> arrivals(row.ranks.size());
   std::vector<std::vector<BlockedTime>> blocked(row.ranks.size());
+  blocked_before_.resize(row.ranks.size());
   std::vector<bool> awaited(row.common.size());
   for (std::size_t r = 0; r < row.ranks.size(); ++r) {
     Row::OfRank& rank = row.ranks[r];
     std::vector<BlockedTime> calls = std::move(rank.on_main);
     for (const BlockedTime& call : rank.on_helpers) add_uncovered(call, rank.working, calls);
     blocked[r] = outermost(std::move(calls));
-    arrivals[r] = {.iteration_start_ns = rank.start_ns, .arrival_ns = 0, .waited_ns = 0, .blocked = blocked[r]};
+    arrivals[r] = {.iteration_start_ns = rank.start_ns, .arrival_ns = 0, .waited_ns = 0, .blocked = {}};
     for (const BlockedTime& interval : blocked[r]) {
       rank.waited_ns += static_cast<double>(interval.wait_ns());
       if (interval.collective == Row::no_common) continue;
       arrivals[r].waited_ns += interval.wait_ns();
       awaited[interval.collective] = true;
     }
+    std::vector<BlockedTime> last(blocked[r].end() - (blocked[r].empty() ? 0 : 1), blocked[r].end());
+    blocked[r].insert(blocked[r].end(), blocked_before_[r].begin(), blocked_before_[r].end());
+    blocked[r] = outermost(std::move(blocked[r]));
+    arrivals[r].blocked = blocked[r];
+    blocked_before_[r] = std::move(last);
     rank = {.start_ns = 0, .waited_ns = rank.waited_ns, .on_main = {}, .on_helpers = {}, .working = {}};
   }
   const Row::Common* last = nullptr;

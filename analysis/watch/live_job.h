@@ -150,7 +150,7 @@ class LiveJob {
   std::size_t ranks_with_iterations() const;
   void meet(const LiveCall& call, std::uint32_t rank);
   void complete(const Meeting& meeting);
-  static void finish(Row& row);
+  void finish(Row& row);
   void finish_rows();
   void test_lateness_if_due(bool now);
   std::vector<Finding> findings() const;
@@ -172,6 +172,8 @@ class LiveJob {
   std::map<std::int64_t, Row> open_rows_;          // by the iteration's number
   std::deque<std::pair<std::int64_t, Row>> rows_;  // that all ranks finished, the last ones
   std::uint64_t finished_rows_ = 0;
+  // Of each rank: when it was blocked last in the iteration that was completed last. This may reach into the next one.
+  std::vector<std::vector<BlockedTime>> blocked_before_;
   std::map<MeetingKey, Meeting> meetings_;
   std::vector<std::deque<std::int64_t>> steps_;  // of each rank: its last iterations
   std::optional<LatenessTest> lateness_;

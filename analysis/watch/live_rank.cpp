@@ -69,6 +69,8 @@ std::optional<LiveRank::OpenMessage> message_of(const Slot& head) {
 }  // namespace live_rank_parts
 
 void LiveRank::add(std::span<const NewEvents> news, std::uint64_t start_ticks) {
+  // All iterations of this poll are kept until its other threads were followed.
+  while (recent_.size() > live_rank_parts::most_recent) recent_.pop_front();
   for (const NewEvents& part : news) define(part, start_ticks);
   // The main thread first: the calls of other threads belong to its iterations.
   std::vector<const NewEvents*> others;
@@ -248,9 +250,8 @@ void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t a
   if (thread.open[at].type == Open::Type::start && !thread.open[at].iteration && main) give_own_time(thread, at);
   if (thread.open[at].iteration && current_) {
     current_->end = std::max(ticks, current_->start);
-    recent_.push_back(*current_);
-    if (recent_.size() > live_rank_parts::most_recent) recent_.pop_front();
-    ended_iterations_.push_back(*current_);
+    recent_.push_back({current_->number, current_->start, current_->end});
+    ended_iterations_.push_back(std::move(*current_));
     ++iteration_count_;
     current_.reset();
   }
@@ -269,10 +270,9 @@ void LiveRank::give_own_time(const Thread& thread, std::size_t at) {
 
 std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
   if (current_ && ticks >= current_->start) return current_->number;
-  for (auto iteration = recent_.rbegin(); iteration != recent_.rend() && iteration->end > ticks; ++iteration) {
-    if (ticks >= iteration->start) return iteration->number;
-  }
-  return std::nullopt;
+  const auto after = std::ranges::upper_bound(recent_, ticks, {}, &Recent::start);
+  if (after == recent_.begin() || std::prev(after)->end <= ticks) return std::nullopt;
+  return std::prev(after)->number;
 }
 
 void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
@@ -336,16 +336,20 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
   begin(thread, main, ticks_of(head), open, std::nullopt);
 }
 
-// A blocking collective that a script's package recorded (script_ranges.h): a range of the category "collective" in the
-// domain "torch", whose payload has the fields communicator, bytes, sequence, members and request.
-std::optional<LiveCall> LiveRank::script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks) {
-  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
-  if (fields.size() != 5 || fields[3] < 2 || fields[4] != 0) return std::nullopt;
+bool LiveRank::in_category(std::uint64_t scope, std::string_view domain, std::string_view category) const {
   const ScopeParts parts = parts_of(scope);
-  const auto domain = domains_.find(parts.domain);
-  const auto category = categories_.find({parts.domain, parts.category});
-  if (domain == domains_.end() || name(domain->second) != "torch") return std::nullopt;
-  if (category == categories_.end() || name(category->second) != "collective") return std::nullopt;
+  const auto of_domain = domains_.find(parts.domain);
+  const auto of_category = categories_.find({parts.domain, parts.category});
+  return of_domain != domains_.end() && of_category != categories_.end() && name(of_domain->second) == domain &&
+         name(of_category->second) == category;
+}
+
+// A range of the category "collective" in the domain "torch", whose payload has the fields communicator, bytes,
+// sequence, members and request (profiler/inject/sources/script/ranges.cpp).
+std::optional<LiveRank::ScriptCollective> LiveRank::script_collective(Thread& thread, std::uint64_t scope,
+                                                                      std::uint64_t ticks) {
+  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
+  if (fields.size() != 5 || fields[3] < 2 || !in_category(scope, "torch", "collective")) return std::nullopt;
   const std::string& communicator = name(static_cast<std::uint32_t>(fields[0]));
   const std::uint64_t identity = name_identity(communicator);
   const auto members = static_cast<std::uint32_t>(fields[3]);
@@ -353,20 +357,56 @@ std::optional<LiveCall> LiveRank::script_collective(Thread& thread, std::uint64_
     communicators_[std::uint64_t{1} << 32 | static_cast<std::uint32_t>(fields[0])] = {identity, communicator, members,
                                                                                       -1};
   }
-  return LiveCall{.communicator = identity,
-                  .sequence = static_cast<std::uint32_t>(fields[2]),
-                  .members = members,
-                  .round = 0,
-                  .function = 0,
-                  .range = parts.name,
-                  .timed = true,
-                  .start = ticks,
-                  .end = 0,
-                  .blocked_from = ticks,
-                  .polled_from = ticks,
-                  .on_main = false,
-                  .iteration = iteration_at(ticks),
-                  .blocked_iteration = {}};
+  return ScriptCollective{.call = {.communicator = identity,
+                                   .sequence = static_cast<std::uint32_t>(fields[2]),
+                                   .members = members,
+                                   .round = 0,
+                                   .function = 0,
+                                   .range = parts_of(scope).name,
+                                   .timed = true,
+                                   .start = ticks,
+                                   .end = 0,
+                                   .blocked_from = ticks,
+                                   .polled_from = ticks,
+                                   .on_main = false,
+                                   .iteration = iteration_at(ticks),
+                                   .blocked_iteration = {}},
+                          .request = fields[4]};
+}
+
+void LiveRank::start_script_request(Thread& thread, std::uint64_t scope, std::uint64_t range, std::uint64_t ticks) {
+  auto made = script_collective(thread, scope, ticks);
+  if (!made || made->request == 0) return;
+  if (script_requests_.size() >= live_rank_parts::most_open) script_requests_.clear(), script_ranges_.clear();
+  script_ranges_[made->request] = range;
+  script_requests_.insert_or_assign(range, std::move(*made));
+}
+
+// A range of the category "wait", whose payload has the first and the last of the requests that it waits for.
+void LiveRank::await_script_requests(Thread& thread, std::uint64_t scope, std::uint64_t ticks) {
+  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
+  if (fields.size() != 2 || fields[0] == 0 || !in_category(scope, "torch", "wait")) return;
+  const std::uint64_t last = std::min(std::max(fields[0], fields[1]), fields[0] + live_rank_parts::most_open);
+  for (std::uint64_t request = fields[0]; request <= last; ++request) {
+    const auto range = script_ranges_.find(request);
+    if (range == script_ranges_.end()) continue;
+    ScriptCollective& of = script_requests_.at(range->second);
+    if (!of.awaited) of.awaited = std::max(ticks, of.call.start);
+  }
+}
+
+// The script was blocked in the collective from its wait on. A wait that begins later finds it done.
+void LiveRank::end_script_request(std::uint64_t range, std::uint64_t ticks) {
+  const auto found = script_requests_.find(range);
+  if (found == script_requests_.end()) return;
+  const ScriptCollective of = std::move(found->second);
+  script_requests_.erase(found);
+  if (const auto own = script_ranges_.find(of.request); own != script_ranges_.end() && own->second == range) {
+    script_ranges_.erase(own);
+  }
+  LiveCall call = of.call;
+  call.blocked_from = call.polled_from = std::min(of.awaited.value_or(ticks), ticks);
+  finish(call, ticks, true);
 }
 
 // Ends the latest open MPI call and the operations that it completed.
@@ -425,7 +465,12 @@ void LiveRank::follow(const NewEvents& part) {
       case EventType::push: {
         const std::uint64_t scope = scope_of(head);
         Open open = open_range(Open::Type::push, parts_of(scope).domain, scope);
-        if (!thread.payload.empty()) open.call = script_collective(thread, scope, ticks);
+        if (thread.payload.size() == 2) await_script_requests(thread, scope, ticks);
+        if (!thread.payload.empty()) {
+          if (const auto made = script_collective(thread, scope, ticks); made && made->request == 0) {
+            open.call = made->call;
+          }
+        }
         begin(thread, main, ticks, open, std::nullopt);
         break;
       }
@@ -442,6 +487,7 @@ void LiveRank::follow(const NewEvents& part) {
         break;
       case EventType::start: {
         const auto made = unpack<events::Start>(&head);
+        if (!thread.payload.empty()) start_script_request(thread, made.scope, made.range, ticks);
         begin(thread, main, ticks, open_range(Open::Type::start, made.range, made.scope), std::nullopt);
         break;
       }
@@ -452,6 +498,7 @@ void LiveRank::follow(const NewEvents& part) {
         break;
       }
       case EventType::end:
+        end_script_request(unpack<events::End>(&head).range, ticks);
         if (const auto at = find_open(Open::Type::start, unpack<events::End>(&head).range)) {
           end(thread, main, ticks, *at);
         }
@@ -459,9 +506,9 @@ void LiveRank::follow(const NewEvents& part) {
       case EventType::payload: {
         const auto made = unpack<events::Payload>(&head);
         thread.payload.clear();
-        if (made.bytes == 40) {
-          thread.payload.resize(5);
-          std::memcpy(thread.payload.data(), bytes_of(head).data(), 40);
+        if (made.bytes == 16 || made.bytes == 40) {
+          thread.payload.resize(made.bytes / 8);
+          std::memcpy(thread.payload.data(), bytes_of(head).data(), made.bytes);
         }
         return;
       }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -115,7 +116,7 @@ class LiveRank {
     std::vector<std::uint64_t> completed;
     std::optional<std::uint64_t> polling_since;  // the first test after the last other MPI call
     std::uint64_t polled = 0;                    // the latest one
-    std::vector<std::uint64_t> payload;          // of the next range, where it may be a collective of a script
+    std::vector<std::uint64_t> payload;          // of the next range, where a script may have made it
     std::optional<std::uint64_t>
         polls_from;  // the first of the MPI_Test… that it made since its last other call or range
   };
@@ -128,7 +129,17 @@ class LiveRank {
   void begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number);
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
-  std::optional<LiveCall> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);
+  // A collective that a script's package recorded. The script waits for its request, or inside it where that is 0.
+  struct ScriptCollective {
+    LiveCall call;
+    std::uint64_t request = 0;
+    std::optional<std::uint64_t> awaited = {};  // since when
+  };
+  std::optional<ScriptCollective> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);
+  void start_script_request(Thread& thread, std::uint64_t scope, std::uint64_t range, std::uint64_t ticks);
+  void await_script_requests(Thread& thread, std::uint64_t scope, std::uint64_t ticks);
+  void end_script_request(std::uint64_t range, std::uint64_t ticks);
+  bool in_category(std::uint64_t scope, std::string_view domain, std::string_view category) const;
   void end_call(Thread& thread, bool main, std::uint64_t ticks);
   void finish(LiveCall call, std::uint64_t end, bool main);
   static void note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks);
@@ -158,12 +169,18 @@ class LiveRank {
   std::uint64_t given_ = 0;  // the time up to which the main thread's time has a phase
   bool seen_iteration_ = false;
   std::optional<LiveIteration> current_;
-  std::deque<LiveIteration> recent_;  // ended ones, to find those of calls on other threads
+  struct Recent {
+    std::int64_t number = 0;
+    std::uint64_t start = 0, end = 0;
+  };
+  std::deque<Recent> recent_;  // ended iterations, to find those of calls on other threads
   std::uint64_t iteration_count_ = 0;
   std::vector<LiveIteration> ended_iterations_;
   std::vector<LiveCall> ended_calls_, open_collectives_;
   std::vector<OpenMessage> open_messages_;
-  std::unordered_map<std::uint64_t, LiveCall> requests_;  // calls that do not block, by their request
+  std::unordered_map<std::uint64_t, LiveCall> requests_;                 // calls that do not block, by their request
+  std::unordered_map<std::uint64_t, ScriptCollective> script_requests_;  // that have not ended, by their range
+  std::unordered_map<std::uint64_t, std::uint64_t> script_ranges_;       // of those, by their request
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<std::uint16_t, std::uint32_t>>
       persistent_;  // function and starts, by communicator and sequence
   std::uint64_t last_ticks_ = 0, longest_silence_ = 0;

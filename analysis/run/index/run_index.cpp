@@ -37,6 +37,23 @@ const Intervals& RunIndex::exposed(std::size_t rank) const {
   return part.exposed;
 }
 
+const std::vector<PhaseInterval>* RunIndex::kept_phases(std::size_t rank) const {
+  constexpr std::size_t slices_per_interval = 8;  // at least, so that intervals take at most 3 bytes for each slice
+  Part& part = parts_[rank];
+  std::call_once(part.walked, [&] {
+    const PhaseWalk walk(table_, trace().ranks[rank], exposed(rank));
+    const std::size_t most = walk.slices().size() / slices_per_interval;
+    std::vector<PhaseInterval> phases;
+    std::size_t count = 0;
+    analysis::each_phase_interval(table_, trace().ranks[rank], exposed(rank), [&](const PhaseInterval& interval) {
+      if (++count <= most) phases.push_back(interval);
+    });
+    part.phases_kept = count <= most;
+    if (part.phases_kept) part.phases = std::move(phases);
+  });
+  return part.phases_kept ? &part.phases : nullptr;
+}
+
 const RankTimes& RunIndex::times(std::size_t rank) const {
   std::call_once(parts_[rank].timed, [&] { measure(rank); });
   return parts_[rank].times;

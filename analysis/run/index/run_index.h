@@ -47,10 +47,15 @@ class RunIndex {
 
   // Communication on the rank's streams while they computed nothing. Cost, once: n log n in the slices of its streams.
   const Intervals& exposed(std::size_t rank) const;
-  // Calls visit(const PhaseInterval&) for each interval of the rank's time. Cost: linear in the main thread's slices.
+  // Calls visit(const PhaseInterval&) for each interval of the rank's time. Cost: once linear in the main thread's
+  // slices, afterwards in the intervals; in the slices each time where the intervals are too many to keep.
   template <class Visit>
   void each_phase_interval(std::size_t rank, Visit&& visit) const {
-    analysis::each_phase_interval(table_, trace().ranks[rank], exposed(rank), visit);
+    if (const std::vector<PhaseInterval>* kept = kept_phases(rank)) {
+      for (const PhaseInterval& interval : *kept) visit(interval);
+    } else {
+      analysis::each_phase_interval(table_, trace().ranks[rank], exposed(rank), visit);
+    }
   }
 
   // Cost, once: linear in the slices of the rank, n log n in those of its streams and in its communication.
@@ -65,12 +70,16 @@ class RunIndex {
 
  private:
   struct Part {
-    std::once_flag searched, overlapped, timed;
+    std::once_flag searched, overlapped, walked, timed;
     std::vector<Iteration> iterations;
     Intervals exposed;
+    std::vector<PhaseInterval> phases;
+    bool phases_kept = false;
     RankTimes times;
   };
   void measure(std::size_t rank) const;
+  // nullptr where there are too many.
+  const std::vector<PhaseInterval>* kept_phases(std::size_t rank) const;
 
   PhaseTable table_;
   mutable std::vector<Part> parts_;

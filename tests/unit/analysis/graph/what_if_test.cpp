@@ -313,8 +313,8 @@ TEST(ExcessWork, IsOwnWorkBeyondTheMedianAfterTheWarmUp) {
     }
     program.tracks.push_back(track);
   }
-  EXPECT_THAT(excess_work(program, 1), ::testing::ElementsAre(0, 3, 6));
-  EXPECT_THAT(excess_work(program, 0), ::testing::ElementsAre(80, 3, 6));
+  EXPECT_THAT(excess_work(work_of(program), 1), ::testing::ElementsAre(0, 3, 6));
+  EXPECT_THAT(excess_work(work_of(program), 0), ::testing::ElementsAre(80, 3, 6));
 }
 
 TEST_F(WhatIfTest, KnowsWhichChangesAlterTheTraining) {
@@ -355,6 +355,59 @@ TEST(WhatIf, AReplayTakesTheTransfersOfANeighbouringBlock) {
   for (std::size_t i = 5; i < 35; ++i) {
     EXPECT_NEAR(replayed.iteration_ns[i], static_cast<double>(99 + i % 5) * ms, 1) << i;
   }
+}
+
+// More changes than are replayed at once, some of which alter the order of the program.
+TEST_F(WhatIfTest, PredictsChangesTogetherAsAlone) {
+  const Predictor base = predictor({{"forw*", 2}});
+  const std::vector<Changes> changes = {{.bytes_per_value = 2},
+                                        {.schedule = GradientSchedule::double_buffering},
+                                        {.latency = 3},
+                                        {.relieved = {1}},
+                                        {.balanced = true},
+                                        {.free_communication = true},
+                                        {.batch = 2},
+                                        {.schedule = GradientSchedule::overlap, .bucket_bytes = 1048576},
+                                        {.ranks = 8},
+                                        {.balanced = true},
+                                        {.loader = 0},
+                                        {.faster = {{"forw*", 2}}},
+                                        {.batch = 3, .relieved = {1}}};
+  const std::vector<Prediction> together = base.predict_all(changes);
+  ASSERT_EQ(together.size(), changes.size());
+  for (std::size_t c = 0; c < changes.size(); ++c) {
+    const Prediction alone = base.predict(changes[c]);
+    EXPECT_EQ(together[c].step_s, alone.step_s) << c;
+    EXPECT_EQ(together[c].median_s, alone.median_s) << c;
+    ASSERT_EQ(together[c].moved.size(), alone.moved.size()) << c;
+    for (std::size_t k = 0; k < alone.moved.size(); ++k) {
+      EXPECT_EQ(together[c].moved[k].after_s, alone.moved[k].after_s) << c;
+    }
+  }
+}
+
+// A rank computes 10 in its only iteration and waits for an edge that nothing causes.
+TEST(Replay, VariantsOfAProgramThatDoesNotFitTogetherKeepTheirOwnTimes) {
+  ReplayProgram program;
+  program.ranks = 1;
+  program.iterations.resize(1);
+  program.edges.push_back({.kind = DependencyKind::helper, .iteration = 0});
+  ReplayTrack track;
+  track.main = true;
+  track.items.own() = {{.what = ReplayItem::begin_iteration, .iteration = 0},
+                       {.phase = Phase::forward, .iteration = 0, .ns = 10},
+                       {.what = ReplayItem::wait, .iteration = 0},
+                       {.what = ReplayItem::end_iteration, .iteration = 0}};
+  program.tracks.push_back(track);
+  std::vector<ReplayVariant> variants(2);
+  constexpr Phase forward[] = {Phase::forward};
+  variants[1].work.scale_phases(forward, 3);
+  const std::vector<Replayed> replayed = replay(program, fit_costs(program), variants);
+  ASSERT_EQ(replayed.size(), 2U);
+  for (const Replayed& of : replayed) EXPECT_FALSE(of.complete);
+  EXPECT_EQ(replayed[0].iteration_ns[0], 10);
+  EXPECT_EQ(replayed[1].iteration_ns[0], 30);
+  EXPECT_EQ(replayed[1].parts[0].work[static_cast<std::size_t>(Phase::forward)], 30);
 }
 
 class SingleRankTest : public WhatIfTest {

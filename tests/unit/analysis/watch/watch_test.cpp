@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <map>
 
 #include "analysis/load/load.h"
 #include "analysis/run/run_analysis.h"
@@ -13,7 +15,9 @@
 #include "profiler/format/event_table.h"
 #include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
+#include "profiler/format/payload_layout.h"
 #include "profiler/format/writer.h"
+#include "tests/unit/analysis/pace_file.h"
 
 namespace paceline::analysis {
 namespace {
@@ -351,6 +355,102 @@ TEST_F(Watch, WaitsOfCollectivesInFlightTogetherAreThoseOfTheReport) {
     EXPECT_THAT(table.behind_ns[i * ranks + 1], DoubleNear(8e6, 1000));
   }
   EXPECT_THAT(frame.ranks[1].late_ns, DoubleNear(8e6, 1000));
+}
+
+// A training script's steps of 55 ms. In backward it starts 5 collectives, which end on its own thread or on another
+// one, and then it waits for all of them. Rank 1 begins backward 8 ms late, 1 ms of which it is blocked in the last
+// collective of the step before.
+TEST_F(Watch, AsynchronousCollectivesOfAScriptAreThoseOfTheReport) {
+  constexpr int ranks = 3, steps = 120;
+  constexpr std::uint64_t ms = 1'000'000, buckets = 5;
+  constexpr std::uint16_t torch = 1;
+  constexpr std::uint32_t collective_schema = format::payload::first_own_schema, wait_schema = collective_schema + 1;
+  for (int rank = 0; rank < ranks; ++rank) {
+    testing::PaceFile file(rank, ranks);
+    file.domain(torch, "torch");
+    file.category(torch, 1, "collective");
+    file.category(torch, 2, "wait");
+    file.category(torch, 3, "backward");
+    const auto schema = [&](std::uint32_t number, std::initializer_list<const char*> fields) {
+      file.add(0, EventType::schema, number);
+      file.extension(torch | std::uint64_t{1} << 16, 0);
+      file.extension(0, 0);
+      std::uint64_t index = 0;
+      for (const std::string_view field : fields) {
+        const auto type =
+            field == "communicator" ? format::payload::type_registered_string : format::payload::type_uint64;
+        file.schema_entry(number, index++, field, type, 0, torch);
+      }
+    };
+    schema(collective_schema, {"communicator", "bytes", "sequence", "members", "request"});
+    schema(wait_schema, {"request", "last_request"});
+    const std::uint64_t step_scope = format::pack_scope(file.name("step"), 0, 0),
+                        backward_scope = format::pack_scope(file.name("backward"), 3, torch),
+                        collective_scope = format::pack_scope(file.name("gloo:all_reduce"), 1, torch),
+                        wait_scope = format::pack_scope(file.name("wait"), 2, torch);
+    const std::uint64_t communicator = file.name("default");
+    std::multimap<std::uint64_t, std::function<void()>> events;
+    std::uint64_t request = 0;
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const std::uint64_t begin = ms + step * 60 * ms,
+                          noise = (step * 7919 + static_cast<std::uint64_t>(rank) * 104'729) % 1000;
+      const std::uint64_t backward = begin + 5 * ms + noise + (rank == 1 ? 8 * ms : 0);
+      const std::uint64_t wait = backward + 13 * ms, first = request + 1, last = request + buckets;
+      events.emplace(begin, [=, &file] {
+        file.add(begin, EventType::push_payload, step_scope);
+        file.extension(static_cast<std::uint64_t>(format::PayloadType::signed_integer), step);
+      });
+      events.emplace(backward, [=, &file] { file.push(backward, backward_scope); });
+      for (std::uint64_t k = 0; k < buckets; ++k) {
+        const std::uint64_t at = backward + (2 + 2 * k) * ms, own = ++request;
+        const std::uint64_t end = begin + (rank == 1 && k == 4 ? 61 : 24 + 3 * k) * ms;
+        events.emplace(at, [=, &file] {
+          file.payload(at, collective_schema, {communicator, 4096, own, ranks, own});
+          file.start(at, collective_scope, own);
+        });
+        events.emplace(end, [=, &file] {
+          if (k % 2 == 0) file.use_thread(900);
+          file.end(end, own);
+          file.use_thread(file.file.header.pid);
+        });
+      }
+      events.emplace(wait, [=, &file] {
+        file.payload(wait, wait_schema, {first, last});
+        file.push(wait, wait_scope);
+      });
+      events.emplace(begin + 40 * ms, [=, &file] {
+        file.pop(begin + 40 * ms, torch);
+        file.pop(begin + 40 * ms, torch);
+      });
+      events.emplace(begin + 55 * ms, [=, &file] { file.pop(begin + 55 * ms); });
+    }
+    for (const auto& [ticks, write] : events) write();
+    format::write_trace_file(path(rank), facts(rank, ranks), file.file.tracks);
+  }
+  LiveJob job(directory_);
+  job.poll();
+  const WatchFrame frame = job.frame();
+  const RunAnalysis run = analyse_run(load_run(directory_), directory_.string());
+  EXPECT_EQ(frame.iterations, run.iterations.count);
+  ASSERT_THAT(frame.ranks, SizeIs(ranks));
+  EXPECT_GT(run.waits[0].waited_ns, 0);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    EXPECT_GT(run.waits[r].blocked_ns, 0);
+    EXPECT_THAT(frame.ranks[r].wait_share,
+                DoubleNear(static_cast<double>(run.waits[r].waited_ns) / (steps * 55e6), 1e-4));
+  }
+  const LatenessTable& table = run.lateness_table;
+  ASSERT_EQ(table.iterations(), steps - 12U);
+  for (std::size_t i = 0; i < table.iterations(); ++i) {
+    EXPECT_THAT(table.behind_ns[i * ranks + 1], DoubleNear(7e6, 1000));
+  }
+  EXPECT_THAT(frame.ranks[1].late_ns, DoubleNear(7e6, 1000));
+  ASSERT_THAT(run.lateness.late, SizeIs(1));
+  ASSERT_TRUE(frame.lateness);
+  EXPECT_EQ(frame.lateness->iterations, run.lateness.iterations);
+  ASSERT_THAT(frame.lateness->late, SizeIs(1));
+  EXPECT_EQ(frame.lateness->late.front().rank, run.lateness.late.front().rank);
+  EXPECT_THAT(frame.lateness->late.front().behind_ns, DoubleNear(run.lateness.late.front().behind_ns, 1));
 }
 
 TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
