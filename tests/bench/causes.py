@@ -33,7 +33,9 @@ EXPECTED = {
     "gc_pause": ("garbage_collection", 1, ("other", "preprocess")),
     "slow_getitem": ("blocked", 1, ("preprocess",)),
     "sleep": ("blocked", 1, ("other",)),
-    "fsync": ("blocked", None, ()),
+    "fsync": ("input_output", None, ()),
+    "slow_file": ("input_output", 1, ("preprocess",)),
+    "page_faults": ("page_faults", 1, ("other",)),
     "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess")),
 }
 OURS = {
@@ -44,6 +46,8 @@ OURS = {
     "slow_getitem": ["--fault", "slow-loader=1:50"],
     "sleep": ["--fault", "slow-rank=1:50"],
 }
+# What a thread waits for is seen in samples only.
+SAMPLED = ("fsync", "slow_file", "page_faults")
 BUSY = "import time\nuntil = time.time() + 600\nwhile time.time() < until: pass"
 
 
@@ -87,7 +91,7 @@ def run(program, cause, paceline, train, folder):
     more = {"CAUSES_STORE": f"file://{folder}/store", "CAUSES_FOLDER": folder, "OMP_NUM_THREADS": "1"}
     with Injection(cause) as injection:
         command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2"]
-        command += [paceline, "record", "-o", trace]
+        command += [paceline, "record", "-o", trace, *(["--sample", "100"] if cause in SAMPLED else [])]
         if program == "ddp":
             command += ["--pytorch", "--", sys.executable, str(HERE / "causes_ddp.py"), cause, ITERATIONS]
         else:

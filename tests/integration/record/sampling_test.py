@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sampling_test.py PACELINE DENIED [VENV [MPIRUN]]
+"""usage: sampling_test.py PACELINE DENIED RANGES [VENV [MPIRUN]]
 
 Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
-refuses the usual way to read memory. DENIED is the program of denied.c. VENV is a folder for py-spy, which comes from
+refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c. VENV is a folder for py-spy, which comes from
 PyPI; without it that test is left out.
 """
 import glob
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-PACELINE, DENIED, *VENV = sys.argv[1:]
+PACELINE, DENIED, RANGES, *VENV = sys.argv[1:]
 PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
 PATIENCE_S = 300
 
@@ -163,6 +163,20 @@ def oracle(folder):
     check(theirs <= ours, f"py-spy saw {theirs - ours}; sampled: {ours}")
 
 
+def cause(folder):
+    """Iterations are slow because they wait for a file: the report names it, and the function that reads it."""
+    record(folder / "run", sys.executable, PROGRAM, "reads", "0.15", RANGES, folder / "slow")
+    done = subprocess.run([PACELINE, "report", "--format", "json", folder / "run"], capture_output=True, text=True)
+    slow = json.loads(done.stdout)["runs"][0]["causes"]["slow_iterations"]
+    check(slow["iterations"] == [7, 15, 23, 31, 39], slow)
+    check(slow["by_cause"].get("input_output", 0) > 0.8 * slow["excess_ns"], slow)
+    function = slow["function"]
+    check(function["name"].endswith("read_slowly") and function["line"] == line_of("os.read(slow"), function)
+    check((function["innermost"], function["call_file"]) == ("[read]", str(folder / "slow")), function)
+    text = subprocess.run([PACELINE, "report", folder / "run"], capture_output=True, text=True).stdout
+    check("waited for input or output" in text and f"which called [read] ({folder / 'slow'})" in " ".join(text.split()), text)
+
+
 def hang(folder):
     """Without --sample too, each rank records its stacks once; the one that is only quiet as well."""
     if len(VENV) < 2 or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode != 0:
@@ -185,7 +199,7 @@ def hang(folder):
     check(wanted in said, said)
 
 
-for test in (places, churn, children, denied, oracle, hang):
+for test in (places, churn, children, denied, oracle, cause, hang):
     with tempfile.TemporaryDirectory() as folder:
         test(pathlib.Path(folder))
     print(f"{test.__name__}: passed", flush=True)
