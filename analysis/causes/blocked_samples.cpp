@@ -21,9 +21,10 @@ bool is_input_output(std::string_view call, std::string_view file) {
   return (is_file || is_relative) && std::ranges::find(of_files, call) != std::end(of_files);
 }
 
-BlockedSamples::BlockedSamples(const Stacks& stacks, const Names& names, const StackSamples& samples) {
+BlockedSamples::BlockedSamples(const Stacks& stacks, const Names& names, const StackSamples& samples,
+                               std::span<const BlockedTime> in_collectives) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (samples.stack[i] == 0) continue;
+    if (samples.stack[i] == 0 || blocked_ns(in_collectives, samples.time_ns[i], samples.time_ns[i] + 1) > 0) continue;
     const Frame& frame = stacks[stacks.innermost(samples.stack[i])];
     const std::string_view call = system_call(names[frame.function]);
     if (call.empty()) continue;
@@ -34,9 +35,17 @@ BlockedSamples::BlockedSamples(const Stacks& stacks, const Names& names, const S
 }
 
 BlockedSamples::Shares BlockedSamples::shares(std::int64_t begin_ns, std::int64_t end_ns) const {
+  constexpr std::int64_t surroundings_ns = 250'000'000;
+  bool any = false;
+  const Shares own = shares_of_samples(begin_ns, end_ns, any);
+  return any ? own : shares_of_samples(begin_ns - surroundings_ns, end_ns + surroundings_ns, any);
+}
+
+BlockedSamples::Shares BlockedSamples::shares_of_samples(std::int64_t begin_ns, std::int64_t end_ns, bool& any) const {
   const auto first = std::ranges::lower_bound(time_ns_, begin_ns) - time_ns_.begin();
   const auto last = std::ranges::lower_bound(time_ns_, end_ns) - time_ns_.begin();
-  if (first >= last) return {};
+  any = first < last;
+  if (!any) return {};
   const auto share = [&](const std::vector<std::uint32_t>& sums) {
     const auto from = static_cast<std::size_t>(first), until = static_cast<std::size_t>(last);
     return static_cast<double>(sums[until] - sums[from]) / static_cast<double>(last - first);

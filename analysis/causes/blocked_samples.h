@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "analysis/communication/blocked_time.h"
 #include "analysis/trace/names.h"
 #include "analysis/trace/stacks.h"
 
@@ -15,17 +17,19 @@ namespace paceline::analysis {
 class BlockedSamples {
  public:
   BlockedSamples() = default;
-  // Cost: linear in the samples.
-  BlockedSamples(const Stacks& stacks, const Names& names, const StackSamples& samples);
+  // Samples in which the rank was blocked in collectives are left out. Cost: linear in the samples.
+  BlockedSamples(const Stacks& stacks, const Names& names, const StackSamples& samples,
+                 std::span<const BlockedTime> in_collectives);
 
-  // Shares of the blocked time within [begin_ns, end_ns), as far as samples in it saw the thread blocked; else 0.
-  // O(log n).
+  // Shares of the blocked time within [begin_ns, end_ns): those of the samples in it that saw the thread blocked, and
+  // where there is none, of those in a quarter of a second around it. 0 without samples. O(log n).
   struct Shares {
     double page_faults = 0, input_output = 0;
   };
   Shares shares(std::int64_t begin_ns, std::int64_t end_ns) const;
 
  private:
+  Shares shares_of_samples(std::int64_t begin_ns, std::int64_t end_ns, bool& any) const;
   std::vector<std::int64_t> time_ns_;                  // of the samples in which the thread was blocked
   std::vector<std::uint32_t> page_faults_{0}, io_{0};  // of the samples before this one
 };

@@ -126,7 +126,7 @@ ThreadStates main_thread_states(const Rank& rank) {
   return states;
 }
 
-RankActivity::RankActivity(const Trace& trace, const Rank& rank) {
+RankActivity::RankActivity(const Trace& trace, const Rank& rank, std::span<const BlockedTime> blocked) {
   using namespace rank_activity_parts;
   const Track* main = main_track(rank);
   if (main == nullptr) return;
@@ -136,7 +136,7 @@ RankActivity::RankActivity(const Trace& trace, const Rank& rank) {
   }
   states_ = of_rank(main_thread_states(rank), std::move(helpers));
   collecting_ = collections_of(trace, *main);
-  samples_ = BlockedSamples(trace.stacks, trace.names, main->stacks);
+  samples_ = BlockedSamples(trace.stacks, trace.names, main->stacks, blocked);
   throttled_ = find_counter(rank, "CPU limit, throttled time", "cgroup");
   if (throttled_ != nullptr && throttled_->size() < 2) throttled_ = nullptr;
 }

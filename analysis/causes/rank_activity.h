@@ -27,8 +27,9 @@ namespace paceline::analysis {
 class RankActivity {
  public:
   RankActivity() = default;
-  // Cost: linear in the states of the rank's threads and in the main thread's slices.
-  RankActivity(const Trace& trace, const Rank& rank);
+  // `blocked`: the intervals in which the rank was blocked in collectives. Cost: linear in the states of the rank's
+  // threads and in the main thread's slices and samples.
+  RankActivity(const Trace& trace, const Rank& rank, std::span<const BlockedTime> blocked = {});
 
   bool known() const { return states_.size() > 1; }
 

@@ -12,6 +12,7 @@ Run it with an interpreter that has torch, such as Debian's /usr/bin/python3, as
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -101,7 +102,7 @@ def run(program, cause, paceline, train, folder):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=MPI_ENVIRONMENT | more)
     if done.returncode != 0:
         raise SystemExit(f"{program} {cause}: {done.stderr[-2000:]}")
-    truth = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"rank"')]
+    truth = [json.loads(one) for one in re.findall(r'\{"rank"[^}]*\}', done.stdout)]  # two may come on one line
     text = subprocess.run([paceline, "report", trace], check=True, stdout=subprocess.PIPE, text=True).stdout
     report = json.loads(subprocess.run([paceline, "report", "--format", "json", trace], check=True, stdout=subprocess.PIPE,
                                        text=True).stdout)

@@ -86,12 +86,11 @@ class MappedFile:
 
     def drop(self):
         self.pages.madvise(mmap.MADV_DONTNEED)
-        self.pages.madvise(mmap.MADV_RANDOM)
         os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def touch(self):
-        for at in range(0, self.BYTES, self.BYTES // 400):
-            self.pages[at]
+        for number in range(30):
+            self.pages[number * 17 % 30 * (self.BYTES // 30)]
 
 
 def collect(garbage):

@@ -82,8 +82,12 @@ TEST(RankActivity, SamplesDivideBlockedTime) {
   const RankActivity activity(trace, trace.ranks[0]);
   expect_parts(activity.parts(0, 50 * ms), {{LossCause::page_faults, 30}, {LossCause::computing, 20}});
   expect_parts(activity.parts(50 * ms, 90 * ms), {{LossCause::input_output, 30}, {LossCause::blocked, 10}});
-  // No sample saw what it waited for.
-  expect_parts(activity.parts(90 * ms, 100 * ms), {{LossCause::blocked, 10}});
+  // Without a sample of its own, a stretch has the shares of its surroundings.
+  expect_parts(activity.parts(90 * ms, 100 * ms), {{LossCause::page_faults, 10 * 6 / 14.},
+                                                   {LossCause::input_output, 10 * 6 / 14.},
+                                                   {LossCause::blocked, 10 * 2 / 14.}});
+  const BlockedTime collectives[] = {{.start_ns = 0, .end_ns = 80 * ms}};
+  expect_parts(RankActivity(trace, trace.ranks[0], collectives).parts(90 * ms, 100 * ms), {{LossCause::blocked, 10}});
 }
 
 // Counters of the main thread, as schedstat gives them: µs.
