@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "profiler/format/stack_request.h"
 #include "profiler/inject/buffer/emit_event.h"
@@ -44,7 +45,7 @@ std::atomic<State> state{absent};
 std::atomic<std::uint32_t> finishing{0}, ended{0};
 std::int64_t interval_wanted_ns = 0;  // 0 = no samples, but those of a hang
 bool all_threads = false;
-std::atomic<bool> thread_is_due{false};
+bool thread_is_due = false;
 
 char request_path[4096];
 std::int64_t request_served = 0;  // its time of change; 0 = there is none
@@ -191,7 +192,7 @@ std::int64_t request_time() {
 }
 
 std::int64_t look_for_request(std::int64_t now_ns) {
-  if (thread_is_due.exchange(false)) start_thread();
+  if (std::exchange(thread_is_due, false)) start_thread();
   if (now_ns < next_request_look_ns) return next_request_look_ns;
   if (const std::int64_t time = request_time(); time != request_served) {
     request_served = time;
@@ -203,7 +204,8 @@ std::int64_t look_for_request(std::int64_t now_ns) {
   return next_request_look_ns = now_ns + request_interval_ns;
 }
 
-void start_sampling() {
+// Before the drain runs, which starts the thread and looks for requests.
+void prepare_sampling() {
   const char* slash = strrchr(session.file.path, '/');
   const int folder = slash == nullptr ? 0 : static_cast<int>(slash - session.file.path) + 1;
   const int length =
@@ -232,7 +234,7 @@ void stop_sampling() {
 
 void reset_sampling_in_child() {
   state.store(absent);
-  thread_is_due.store(false);
+  thread_is_due = false;
   next_request_look_ns = 0;
   finishing.store(0);
   ended.store(0);
@@ -248,7 +250,7 @@ void reset_sampling_in_child() {
 
 const Source sampling_source = {
     .start = read_options,
-    .opened = start_sampling,
+    .open = prepare_sampling,
     .tick = look_for_request,
     .close = stop_sampling,
     .reset_in_child = reset_sampling_in_child,
