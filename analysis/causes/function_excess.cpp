@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "analysis/trace/stack_frames.h"
+
 namespace paceline::analysis {
 namespace function_excess_parts {
 
@@ -34,9 +36,10 @@ std::vector<double> p_values(std::size_t functions, Statistics&& statistics) {
 FunctionTimes::FunctionTimes(const Trace& trace) : trace_(&trace), function_of_(trace.stacks.frames()) {
   std::map<Key, std::size_t> ids;
   for (FrameId frame = 0; frame < function_of_.size(); ++frame) {
-    const Key key{trace.stacks[frame].function, trace.stacks[frame].file};
+    const bool is_call = !system_call(trace.names[trace.stacks[frame].function]).empty();
+    const Key key{trace.stacks[frame].function, is_call ? 0 : trace.stacks[frame].file};
     const auto [found, fresh] = ids.try_emplace(key, names_.size());
-    if (fresh) names_.push_back({.key = key, .ns = {}});
+    if (fresh) names_.push_back({.key = key, .ns = {}, .files = {}});
     names_[found->second].line = std::max(names_[found->second].line, trace.stacks[frame].line);
     function_of_[frame] = found->second;
   }
@@ -50,6 +53,12 @@ double FunctionTimes::period_ns(const StackSamples& samples, std::size_t at) {
 
 void FunctionTimes::add_stack(StackId stack, double ns, std::size_t row) {
   on_stack_.clear();
+  if (stack != 0) {
+    const FrameId frame = trace_->stacks.innermost(stack);
+    const NameId file = trace_->stacks[frame].file;
+    Function& called = names_[function_of_[frame]];
+    if (called.key.file != file) called.files.push_back({file, row, ns});
+  }
   for (; stack != 0; stack = trace_->stacks.caller(stack)) {
     on_stack_.push_back(function_of_[trace_->stacks.innermost(stack)]);
   }
@@ -65,8 +74,25 @@ void FunctionTimes::add_stack(StackId stack, double ns, std::size_t row) {
   }
 }
 
-std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& excess,
-                                                  const std::vector<double>& p) const {
+std::string FunctionTimes::file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const {
+  std::map<std::string, double> files, directories;
+  double all = 0;
+  for (const FileTime& time : times) {
+    const std::string& file = trace_->names[time.file];
+    const double ns = weight(time.row) * time.ns;
+    all += ns;
+    files[file] += ns;
+    if (const auto slash = file.rfind('/'); slash != std::string::npos) directories[file.substr(0, slash + 1)] += ns;
+  }
+  for (const auto* places : {&files, &directories}) {
+    const auto most = std::ranges::max_element(*places, {}, [](const auto& place) { return place.second; });
+    if (most != places->end() && most->second > 0 && most->second >= 0.5 * all) return most->first;
+  }
+  return "";
+}
+
+std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& excess, const std::vector<double>& p,
+                                                  const WeightOfRow& weight) const {
   using namespace function_excess_parts;
   double largest = 0;
   for (std::size_t f = 0; f < names_.size(); ++f) {
@@ -86,8 +112,10 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
                       .file = trace_->names[function.key.file],
                       .line = function.line,
                       .innermost = chosen == *innermost ? "" : trace_->names[names_[*innermost].key.function],
+                      .call_file = file_of_most(names_[*innermost].files, weight),
                       .share = excess[chosen],
                       .p = p[chosen]};
+  if (cause.file.empty() && cause.innermost.empty()) cause.file = cause.call_file;
   return cause;
 }
 
@@ -112,7 +140,7 @@ std::optional<CauseFunction> FunctionTimes::of_late_rank(std::size_t rows, std::
     }
     return statistics;
   });
-  return named(excess, p);
+  return named(excess, p, [](std::size_t) { return 1; });
 }
 
 std::optional<CauseFunction> FunctionTimes::of_slow_iterations(const std::vector<bool>& slow) const {
@@ -149,7 +177,7 @@ std::optional<CauseFunction> FunctionTimes::of_slow_iterations(const std::vector
     }
     return statistics;
   });
-  return named(excess, p);
+  return named(excess, p, [&](std::size_t row) { return slow[row] ? 1 / of_slow : -1 / of_usual; });
 }
 
 }  // namespace paceline::analysis

@@ -9,10 +9,12 @@
 // root of its sum of squares, which the permutations do not change.
 //
 // Of the functions beyond chance whose excess is at least 0.8 of the largest one, the innermost one with a source line
-// is named: a function of the program rather than of a library that it called. The innermost of all is named beside it.
+// is named: a function of the program rather than of a library that it called. The innermost of all is named beside it,
+// and where that is a system call, the file that it concerned.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -62,15 +64,25 @@ class FunctionTimes {
     NameId function, file;
     auto operator<=>(const Key&) const = default;
   };
+  struct FileTime {
+    NameId file;
+    std::size_t row;
+    double ns;
+  };
   struct Function {
     Key key;
     std::uint32_t line = 0;
     double depth = 0, samples = 0;  // the depth is a sum over samples
     std::vector<double> ns;         // by row
+    std::vector<FileTime> files;    // of a system call
   };
+  using WeightOfRow = std::function<double(std::size_t)>;
   static double period_ns(const StackSamples& samples, std::size_t at);
   void add_stack(StackId stack, double ns, std::size_t row);
-  std::optional<CauseFunction> named(const std::vector<double>& excess, const std::vector<double>& p) const;
+  // The excess is that of the rows with these weights.
+  std::optional<CauseFunction> named(const std::vector<double>& excess, const std::vector<double>& p,
+                                     const WeightOfRow& weight) const;
+  std::string file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const;
 
   const Trace* trace_;
   std::vector<std::size_t> function_of_;  // by FrameId

@@ -15,17 +15,25 @@ enum class LossCause : std::uint8_t {
   moving_bytes,  // of a transfer: all members that were still in it ran or waited for bytes
   no_cpu,        // a thread was ready to run, and other threads had the CPUs
   throttled,     // a thread was ready to run, and the CPU limit of its control group had stopped it
-  blocked,       // a thread slept outside of communication: a file, a lock, another thread, a timer
+  page_faults,   // a thread slept outside of communication, for pages of memory that storage has
+  input_output,  // likewise, in a system call that reads or writes a file
+  blocked,       // likewise, for anything else or for what is not known: a lock, another thread, a timer
   collecting,    // the garbage collector of the program's language ran
   computing,     // a thread ran
   unknown,       // nothing recorded what the threads did, or what was recorded does not explain it
 };
-inline constexpr std::size_t loss_cause_count = 7;
+inline constexpr std::size_t loss_cause_count = 9;
+
+// Whether a thread slept: one of these is what it waited for, as far as that is known.
+constexpr bool is_sleep(LossCause cause) {
+  return cause == LossCause::page_faults || cause == LossCause::input_output || cause == LossCause::blocked;
+}
 
 // As a key of JSON: "no_cpu".
 constexpr const char* loss_cause_key(LossCause cause) {
-  constexpr const char* keys[] = {"moving_bytes",       "no_cpu",    "throttled", "blocked",
-                                  "garbage_collection", "computing", "unknown"};
+  constexpr const char* keys[] = {"moving_bytes",       "no_cpu",       "throttled",
+                                  "page_faults",        "input_output", "blocked",
+                                  "garbage_collection", "computing",    "unknown"};
   return keys[static_cast<std::size_t>(cause)];
 }
 
@@ -53,6 +61,7 @@ struct CauseFunction {
   std::string function, file;
   std::uint32_t line = 0;  // 0: not known
   std::string innermost;   // the function that it called, where that explains as much; or ""
+  std::string call_file;   // of a system call as innermost function: the file, or the directory, of most of that time
   double share = 0;        // of the lost time
   double p = 1;            // of the test
 };

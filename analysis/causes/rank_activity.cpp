@@ -126,7 +126,7 @@ ThreadStates main_thread_states(const Rank& rank) {
   return states;
 }
 
-RankActivity::RankActivity(const Trace& trace, const Rank& rank) {
+RankActivity::RankActivity(const Trace& trace, const Rank& rank, std::span<const BlockedTime> blocked) {
   using namespace rank_activity_parts;
   const Track* main = main_track(rank);
   if (main == nullptr) return;
@@ -136,6 +136,7 @@ RankActivity::RankActivity(const Trace& trace, const Rank& rank) {
   }
   states_ = of_rank(main_thread_states(rank), std::move(helpers));
   collecting_ = collections_of(trace, *main);
+  samples_ = BlockedSamples(trace.stacks, trace.names, main->stacks, blocked);
   throttled_ = find_counter(rank, "CPU limit, throttled time", "cgroup");
   if (throttled_ != nullptr && throttled_->size() < 2) throttled_ = nullptr;
 }
@@ -158,7 +159,10 @@ LossParts RankActivity::parts(std::int64_t begin_ns, std::int64_t end_ns) const 
     const CpuTimes times = cpu_times(states_, from, until);
     parts[collects ? LossCause::collecting : LossCause::computing] += times.running_ns;
     parts[LossCause::no_cpu] += times.waiting_ns;
-    parts[LossCause::blocked] += times.blocked_ns;
+    const BlockedSamples::Shares waited_for = samples_.shares(from, until);
+    parts[LossCause::page_faults] += waited_for.page_faults * times.blocked_ns;
+    parts[LossCause::input_output] += waited_for.input_output * times.blocked_ns;
+    parts[LossCause::blocked] += (1 - waited_for.page_faults - waited_for.input_output) * times.blocked_ns;
     parts[collects ? LossCause::collecting : LossCause::unknown] +=
         std::max(0.0, static_cast<double>(until - from) - times.known_ns);
   };

@@ -9,13 +9,14 @@
 // recorder reads from schedstat. The latter are sums at a few times: over a stretch that contains many readings they
 // are right, and between two readings they are spread evenly, so a short stretch gets the mean of its surroundings. All
 // sums stay right. Where several threads or ranks without exact states may have lacked a CPU at the same time, they are
-// taken for independent.
+// taken for independent. What a blocked main thread waited for comes from the samples of its stack.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "analysis/causes/blocked_samples.h"
 #include "analysis/causes/loss_parts.h"
 #include "analysis/communication/blocked_time.h"
 #include "analysis/trace/intervals.h"
@@ -26,13 +27,14 @@ namespace paceline::analysis {
 class RankActivity {
  public:
   RankActivity() = default;
-  // Cost: linear in the states of the rank's threads and in the main thread's slices.
-  RankActivity(const Trace& trace, const Rank& rank);
+  // `blocked`: the intervals in which the rank was blocked in collectives. Cost: linear in the states of the rank's
+  // threads and in the main thread's slices and samples.
+  RankActivity(const Trace& trace, const Rank& rank, std::span<const BlockedTime> blocked = {});
 
   bool known() const { return states_.size() > 1; }
 
-  // The time from begin_ns to end_ns, which it adds up to: computing, collecting, blocked, no_cpu, throttled, unknown.
-  // O(log n), and linear in the garbage collections in it.
+  // The time from begin_ns to end_ns, which it adds up to: every cause but moving_bytes. O(log n), and linear in the
+  // garbage collections in it.
   LossParts parts(std::int64_t begin_ns, std::int64_t end_ns) const;
   // The same without the time in which the rank was blocked in collectives. Linear in the intervals that it meets.
   LossParts parts_outside(std::span<const BlockedTime> blocked, std::int64_t begin_ns, std::int64_t end_ns) const;
@@ -45,6 +47,7 @@ class RankActivity {
  private:
   ThreadStates states_;  // of the rank; waiting_ns also counts the other threads
   Intervals collecting_;
+  BlockedSamples samples_;
   const Samples* throttled_ = nullptr;  // of the control group: µs, added up over the CPUs
 };
 

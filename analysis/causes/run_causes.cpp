@@ -183,11 +183,15 @@ std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& s
   using namespace run_cause_parts;
   const Trace& trace = index.trace();
   const std::size_t ranks = trace.ranks.size();
+  const Collectives& collectives = index.collectives();
   std::vector<RankActivity> activities(ranks);
-  parallel_for(ranks, [&](std::size_t r) { activities[r] = RankActivity(trace, trace.ranks[r]); });
+  parallel_for(ranks, [&](std::size_t r) {
+    std::span<const BlockedTime> blocked;
+    if (r < collectives.blocked.size()) blocked = collectives.blocked[r];
+    activities[r] = RankActivity(trace, trace.ranks[r], blocked);
+  });
   if (std::ranges::none_of(activities, &RankActivity::known)) return std::nullopt;
 
-  const Collectives& collectives = index.collectives();
   std::vector<std::span<const Iteration>> iterations;
   for (std::size_t r = 0; r < ranks; ++r) iterations.emplace_back(index.times(r).iterations);
   RunCauses causes{.ranks = std::vector<RankCauses>(ranks),

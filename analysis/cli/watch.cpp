@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,10 +17,13 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/print_line.h"
 #include "analysis/cli/terminal.h"
+#include "analysis/communication/hang_stacks.h"
 #include "analysis/text/labels.h"
+#include "analysis/text/lists.h"
 #include "analysis/watch/live_job.h"
 #include "analysis/watch/render_frame.h"
 #include "profiler/format/error.h"
+#include "profiler/format/stack_request.h"
 
 namespace paceline::cli {
 namespace watch_command {
@@ -29,7 +35,7 @@ struct Options {
   std::vector<std::string> runs;
   analysis::RunPaths run() const { return analysis::RunPaths(runs); }
   double interval_s = 2;
-  bool once = false, json = false;
+  bool once = false, json = false, stacks = false;
 };
 
 // A refresh is followed by a pause of at least 50 times its CPU time, so that all of them take at most 2 % of a core.
@@ -158,7 +164,69 @@ int full_screen(const Options& options) {
   return 0;
 }
 
+// The file that asks the recorders of a directory for stacks, while this exists.
+class StackRequest {
+ public:
+  explicit StackRequest(const std::filesystem::path& run)
+      : path_((std::filesystem::is_directory(run) ? run : run.parent_path()) / format::stack_request_name) {
+    errno = 0;
+    std::ofstream file(path_);
+    if (!(file << "paceline watch --stacks\n").flush()) {
+      throw Error(path_.string() + ": " + std::strerror(errno != 0 ? errno : EIO) +
+                  "; --stacks writes this file, by which it asks the ranks");
+    }
+  }
+  StackRequest(StackRequest&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  StackRequest& operator=(StackRequest&&) = delete;
+  ~StackRequest() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+int stacks(const Options& options) {
+  constexpr int longest_wait_s = 10;
+  LiveJob job(options.run());
+  job.poll();
+  if (!job.any_ranks()) throw Error(nothing_yet(options));
+  const std::map<int, std::uint64_t> before = job.recorded_stacks();
+  if (before.empty()) throw Error(options.run().name() + ": no rank runs any more; paceline info shows how they ended");
+  std::vector<StackRequest> requests;
+  for (const std::string& run : options.runs) requests.emplace_back(run);
+  analysis::Trace answers;
+  std::vector<int> silent;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(longest_wait_s);
+  do {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    job.poll();
+    answers = job.stacks_since(before);
+    silent.clear();
+    for (const auto& [rank, ticks] : job.recorded_stacks()) {
+      if (std::ranges::find(answers.ranks, rank, &analysis::Rank::rank) == answers.ranks.end()) silent.push_back(rank);
+    }
+  } while (!silent.empty() && std::chrono::steady_clock::now() < end);
+  if (answers.ranks.empty()) {
+    throw Error(
+        fmt::format("{}: no process answered within {} s: their recording is paused, they are stopped, or "
+                    "another version of Paceline records them",
+                    options.run().name(), longest_wait_s));
+  }
+  if (const std::string text = analysis::last_stacks_text(answers); !text.empty()) {
+    print_line(stdout, "{}", text);
+    print_line(stdout, "");
+  }
+  for (const std::string& line : analysis::stack_tree(answers)) print_line(stdout, "{}", line);
+  if (!silent.empty()) {
+    print_line(stderr, "paceline watch: {} did not answer within {} s", analysis::rank_list(silent), longest_wait_s);
+  }
+  return 0;
+}
+
 int watch(const Options& options) {
+  if (options.stacks) return stacks(options);
   if (options.once) return once(options);
   const bool terminal = isatty(STDOUT_FILENO) == 1 && !options.json;
   return terminal ? full_screen(options) : lines(options);
@@ -178,6 +246,9 @@ void add_watch(CLI::App& app, Command& chosen) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--once", options->once, "Print the current state once, as plain text, and exit");
+  command->add_flag(
+      "--stacks", options->stacks,
+      "Ask the ranks for the stacks of their main threads once, print them merged into one tree, and exit");
   command->add_flag("--json", options->json, "Print a JSON object on one line for each refresh");
   command
       ->add_option("RUN", options->runs,

@@ -19,7 +19,8 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 std::string place(const Trace& trace, const Frame& frame) {
   std::string text = trace.names[frame.function];
   if (frame.file == 0) return text;
-  text += " (" + base_name(trace.names[frame.file]);
+  const std::string& file = trace.names[frame.file];
+  text += " (" + (system_call(text).empty() ? base_name(file) : file);
   if (frame.line > 0) text += fmt::format(":{}", frame.line);
   return text + ")";
 }
@@ -48,7 +49,49 @@ std::string text_of(const Trace& trace, StackId stack) {
   return text;
 }
 
+struct RankStack {
+  int rank;
+  std::vector<FrameId> frames;
+};
+
+// The lines of these ranks, which are in the same functions down to `depth`.
+void add_branches(const Trace& trace, const std::vector<RankStack>& stacks, std::size_t depth,
+                  std::vector<std::pair<std::string, std::string>>& lines) {
+  std::map<FrameId, std::vector<RankStack>> branches;
+  for (const RankStack& stack : stacks) {
+    if (depth < stack.frames.size()) branches[stack.frames[depth]].push_back(stack);
+  }
+  std::vector<const std::pair<const FrameId, std::vector<RankStack>>*> order;
+  for (const auto& branch : branches) order.push_back(&branch);
+  std::ranges::stable_sort(order, {}, [](const auto* branch) { return branch->second.size(); });
+  for (const auto* branch : order) {
+    std::vector<int> ranks;
+    for (const RankStack& stack : branch->second) ranks.push_back(stack.rank);
+    lines.emplace_back(rank_list(ranks), std::string(depth, ' ') + place(trace, trace.stacks[branch->first]));
+    add_branches(trace, branch->second, depth + 1, lines);
+  }
+}
+
 }  // namespace last_stacks
+
+std::vector<std::string> stack_tree(const Trace& trace) {
+  std::vector<last_stacks::RankStack> stacks;
+  std::vector<int> without;
+  for (const Rank& rank : trace.ranks) {
+    const Track* track = main_track(rank);
+    if (track == nullptr || track->stacks.size() == 0) continue;
+    stacks.push_back({rank.rank, frames_of(trace.stacks, track->stacks.stack.back())});
+    if (stacks.back().frames.empty()) without.push_back(rank.rank);
+  }
+  std::vector<std::pair<std::string, std::string>> lines;
+  last_stacks::add_branches(trace, stacks, 0, lines);
+  if (!without.empty()) lines.emplace_back(rank_list(without), "code without known functions");
+  std::size_t width = 0;
+  for (const auto& line : lines) width = std::max(width, line.first.size());
+  std::vector<std::string> texts;
+  for (const auto& [ranks, text] : lines) texts.push_back(fmt::format("{:{}}  {}", ranks, width, text));
+  return texts;
+}
 
 std::string last_stacks_text(const Trace& trace) {
   std::map<std::string, std::vector<int>> ranks_at;

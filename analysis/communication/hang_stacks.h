@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/trace/trace.h"
 
@@ -12,5 +13,10 @@ namespace paceline::analysis {
 // system call, the function that called it, and the innermost one that is no library's; the group with the fewest ranks
 // first. "" where no stacks were sampled. Cost: linear in the ranks and the depth of their stacks.
 std::string last_stacks_text(const Trace& trace);
+
+// The stacks as a tree, a line for each function: the ranks that are in it, then as many spaces as it is deep, then the
+// function with its place. Where ranks part, the branch with the fewest ranks comes first. Ranks whose stack is empty
+// are the last line. Nothing where no stacks were sampled. Cost: as above.
+std::vector<std::string> stack_tree(const Trace& trace);
 
 }  // namespace paceline::analysis

@@ -2,9 +2,9 @@
 // Perfetto's protobuf format (https://perfetto.dev/docs/reference/trace-packet-proto), which is smaller and opens
 // faster than JSON: a process for each rank, threads and tracks under it, slices as begin and end, marks as instants,
 // counters (a sum as its rise per second), arguments as debug annotations, a flow from each call to the GPU work that
-// it started, and the states of a thread as slices on a track below it, because Perfetto's own thread states need the
-// numbers of CPUs. Names, categories and texts are written once (interned). Packets are in the order of the tracks;
-// readers sort them by time.
+// it started, the states of a thread as slices on a track below it, because Perfetto's own thread states need the
+// numbers of CPUs, and samples of stacks as Perfetto's samples of a profiler. Names, categories, texts and stacks are
+// written once (interned). Packets are in the order of the tracks; readers sort them by time.
 //
 // Timestamps are unsigned, on the clock "boottime", whose zero is the run's zero. Where a run has earlier times, all
 // times are moved so that the earliest one is 0. A clock snapshot relates the run's zero to UTC, where that is known.
@@ -17,6 +17,7 @@
 #include "analysis/index/correlations.h"
 #include "analysis/statistics/counters.h"
 #include "analysis/text/text_output.h"
+#include "analysis/trace/stack_frames.h"
 #include "analysis/trace/state_stretches.h"
 
 namespace paceline::analysis {
@@ -28,7 +29,7 @@ constexpr std::uint32_t packet = 1;
 }
 namespace packet_fields {
 constexpr std::uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, track_event = 11, interned_data = 12,
-                        sequence_flags = 13, track_descriptor = 60;
+                        sequence_flags = 13, track_descriptor = 60, perf_sample = 66;
 }
 namespace descriptor_fields {
 constexpr std::uint32_t uuid = 1, name = 2, process = 3, thread = 4, parent = 5, counter = 8, child_ordering = 11,
@@ -39,7 +40,20 @@ constexpr std::uint32_t categories = 3, annotations = 4, type = 9, name = 10, tr
                         flows = 47, ending_flows = 48;
 }
 namespace interned_fields {
-constexpr std::uint32_t categories = 1, names = 2, annotation_names = 3, annotation_texts = 29;
+constexpr std::uint32_t categories = 1, names = 2, annotation_names = 3, functions = 5, frames = 6, stacks = 7,
+                        mapping_paths = 17, source_paths = 18, mappings = 19, annotation_texts = 29;
+}
+namespace sample_fields {
+constexpr std::uint32_t process = 2, thread = 3, stack = 4, cpu_mode = 5;
+}
+namespace mapping_fields {
+constexpr std::uint32_t id = 1, path = 7;
+}
+namespace frame_fields {
+constexpr std::uint32_t id = 1, function = 2, mapping = 3, address = 4, source_path = 5, line = 6;
+}
+namespace stack_fields {
+constexpr std::uint32_t id = 1, frame = 2;
 }
 namespace annotation_fields {
 constexpr std::uint32_t name = 1, unsigned_value = 3, signed_value = 4, real_value = 5, text_value = 17;
@@ -48,6 +62,7 @@ enum EventType : std::uint32_t { slice_begin = 1, slice_end = 2, instant = 3, co
 constexpr std::uint32_t state_cleared = 1, needs_state = 2;  // sequence flags
 constexpr std::uint32_t realtime = 1, boottime = 6;          // of the built-in clocks
 constexpr std::uint32_t explicit_order = 3;                  // of a track's children
+constexpr std::uint32_t user_mode = 2;                       // of a sample's CPU
 // Perfetto takes a thread whose number is that of a process for that one's main thread.
 constexpr std::uint32_t first_thread = 1 << 24;
 
@@ -97,6 +112,12 @@ class PerfettoWriter {
         names_(interned_fields::names, job.trace().names.size()),
         keys_(interned_fields::annotation_names, job.trace().names.size()),
         values_(interned_fields::annotation_texts, job.trace().names.size()),
+        functions_(interned_fields::functions, job.trace().names.size()),
+        mapping_paths_(interned_fields::mapping_paths, job.trace().names.size()),
+        source_paths_(interned_fields::source_paths, job.trace().names.size()),
+        mappings_known_(job.trace().names.size()),
+        frames_known_(job.trace().stacks.frames()),
+        stacks_known_(job.trace().stacks.size()),
         kinds_(job.trace().kinds.size()),
         correlation_(job.trace().names.find("correlation")),
         shift_ns_(-std::min<std::int64_t>(job.earliest_ns(), 0)) {}
@@ -172,6 +193,7 @@ class PerfettoWriter {
       } else {
         slices(rank, track, track_number);
         states(track);
+        stacks(track.stacks, number, first_thread + track_number);
       }
     }
     correlations_.reset();
@@ -215,7 +237,7 @@ class PerfettoWriter {
   }
 
   // The fields before the event go into packet_; the event is written from where it is, without a copy.
-  void end_event(std::int64_t time_ns) {
+  void end_event(std::int64_t time_ns, std::uint32_t field = packet_fields::track_event) {
     packet_.integer(packet_fields::sequence, 1);
     packet_.integer(packet_fields::sequence_flags, needs_state);
     packet_.integer(packet_fields::timestamp, static_cast<std::uint64_t>(time_ns + shift_ns_));
@@ -223,7 +245,7 @@ class PerfettoWriter {
       packet_.message(packet_fields::interned_data, interned_);
       interned_.clear();
     }
-    packet_.begin(packet_fields::track_event, event_.bytes().size());
+    packet_.begin(field, event_.bytes().size());
     frame_.clear();
     frame_.begin(trace_fields::packet, packet_.bytes().size() + event_.bytes().size());
     out_.text(frame_.bytes());
@@ -348,6 +370,59 @@ class PerfettoWriter {
     });
   }
 
+  void stacks(const StackSamples& samples, std::uint64_t process, std::uint64_t thread) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (!job_.selection().window().holds(samples.time_ns[i])) continue;
+      event_.clear();
+      event_.integer(sample_fields::process, process);
+      event_.integer(sample_fields::thread, thread);
+      event_.integer(sample_fields::cpu_mode, user_mode);
+      if (samples.stack[i] != 0) event_.integer(sample_fields::stack, stack(samples.stack[i]));
+      end_event(samples.time_ns[i], packet_fields::perf_sample);
+    }
+  }
+
+  std::uint64_t stack(StackId id) {
+    if (!stacks_known_[id]) {
+      stacks_known_[id] = true;
+      ProtoMessage made;
+      made.integer(stack_fields::id, id);
+      for (const FrameId of : frames_of(job_.trace().stacks, id)) made.integer(stack_fields::frame, frame(of));
+      interned_.message(interned_fields::stacks, made);
+    }
+    return id;
+  }
+
+  // Perfetto knows a function by its mapping and address: the file and the line.
+  std::uint64_t frame(FrameId id) {
+    if (!frames_known_[id]) {
+      frames_known_[id] = true;
+      const Frame& of = job_.trace().stacks[id];
+      ProtoMessage made;
+      made.integer(frame_fields::id, std::uint64_t{id} + 1);
+      made.integer(frame_fields::function, functions_(of.function, texts_, interned_));
+      made.integer(frame_fields::mapping, mapping(of.file));
+      made.integer(frame_fields::address, of.line);
+      if (of.line != 0) {
+        made.integer(frame_fields::source_path, source_paths_(of.file, texts_, interned_));
+        made.integer(frame_fields::line, of.line);
+      }
+      interned_.message(interned_fields::frames, made);
+    }
+    return std::uint64_t{id} + 1;
+  }
+
+  std::uint64_t mapping(NameId file) {
+    if (!mappings_known_[file]) {
+      mappings_known_[file] = true;
+      ProtoMessage made;
+      made.integer(mapping_fields::id, std::uint64_t{file} + 1);
+      if (file != 0) made.integer(mapping_fields::path, mapping_paths_(file, texts_, interned_));
+      interned_.message(interned_fields::mappings, made);
+    }
+    return std::uint64_t{file} + 1;
+  }
+
   void samples(const CounterCurve& curve) {
     const auto [first, last] = job_.selection().samples(curve.time_ns);
     for (std::size_t i = first; i < last; ++i) {
@@ -360,7 +435,8 @@ class PerfettoWriter {
   const ExportJob& job_;
   TextOutput out_;
   CleanNames texts_;
-  Interned categories_, names_, keys_, values_;
+  Interned categories_, names_, keys_, values_, functions_, mapping_paths_, source_paths_;
+  std::vector<bool> mappings_known_, frames_known_, stacks_known_;  // by file, FrameId, StackId
   std::vector<std::string> kinds_;  // by kind: its category, name and domain as fields of an event
   const NameId correlation_;
   const std::int64_t shift_ns_;

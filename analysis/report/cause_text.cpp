@@ -31,6 +31,10 @@ std::string predicate(LossCause cause, bool several) {
       return "had no CPU";
     case LossCause::throttled:
       return fmt::format("{} stopped by the CPU limit of the control group", were);
+    case LossCause::page_faults:
+      return "waited for major page faults";
+    case LossCause::input_output:
+      return "waited for input or output";
     case LossCause::blocked:
       return fmt::format("{} blocked", were);
     case LossCause::collecting:
@@ -47,14 +51,19 @@ std::string predicate(LossCause cause, bool several) {
 std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   constexpr double clear = 0.5;  // of the lost time
-  if (cause != LossCause::blocked && cause != LossCause::computing) return "";
+  if (!is_sleep(cause) && cause != LossCause::computing) return "";
   if (function && function->share >= clear) {
     std::string text = fmt::format(", in the function {}", function->function);
-    if (!function->file.empty()) {
+    if (function->innermost.empty() && !function->call_file.empty()) {
+      text += fmt::format(" ({})", function->call_file);
+    } else if (!function->file.empty()) {
       const std::string name = function->file.substr(function->file.rfind('/') + 1);
       text += function->line > 0 ? fmt::format(" ({}:{})", name, function->line) : fmt::format(" ({})", name);
     }
-    if (!function->innermost.empty()) text += fmt::format(", which called {}", function->innermost);
+    if (!function->innermost.empty()) {
+      text += fmt::format(", which called {}", function->innermost);
+      if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);
+    }
     return text;
   }
   if (place && place->cause == cause && place->share >= clear) return fmt::format(", in the range {}", place->range);
@@ -63,8 +72,13 @@ std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
 
 std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
-  const LossCause cause = largest(parts);
-  const double share = parts.sum() > 0 ? parts[cause] / parts.sum() : 0;
+  LossCause cause = largest(parts);
+  double part = parts[cause];
+  if (is_sleep(cause) && part < most_of_loss * parts.sum()) {
+    cause = LossCause::blocked;
+    part = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+  }
+  const double share = parts.sum() > 0 ? part / parts.sum() : 0;
   const std::string what = predicate(cause, several);
   if (what.empty() || share < most_of_loss) return "";
   return fmt::format(", for {} of that {} {}{}", percent(share), several ? "the ranks" : "it", what,
@@ -85,8 +99,9 @@ double wall_s(const RunAnalysis& run) { return in_seconds(static_cast<double>(ru
 }  // namespace cause_text_parts
 
 std::string cause_name(LossCause cause) {
-  constexpr const char* names[] = {"bytes moving",       "no CPU",    "CPU limit", "blocked",
-                                   "garbage collection", "computing", "unknown"};
+  constexpr const char* names[] = {"bytes moving",       "no CPU",       "CPU limit",
+                                   "major page faults",  "input/output", "blocked",
+                                   "garbage collection", "computing",    "unknown"};
   return names[static_cast<std::size_t>(cause)];
 }
 

@@ -21,6 +21,7 @@
 #include "analysis/statistics/statistics.h"
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
+#include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 #include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
@@ -285,6 +286,33 @@ void LiveJob::poll() {
   ++polls_;
   std::erase_if(meetings_,
                 [&](const auto& entry) { return entry.second.poll + live_job_parts::meeting_polls < polls_; });
+}
+
+std::map<int, std::uint64_t> LiveJob::recorded_stacks() const {
+  std::map<int, std::uint64_t> ticks;
+  for (const File* file : ranks_) {
+    if (file->state != LiveState::running) continue;
+    const auto recorded = file->rank->recorded_stack();
+    ticks[file->number] = recorded ? recorded->ticks : 0;
+  }
+  return ticks;
+}
+
+Trace LiveJob::stacks_since(const std::map<int, std::uint64_t>& before) const {
+  TraceBuilder run;
+  for (const File* file : ranks_) {
+    const auto recorded = file->rank->recorded_stack();
+    const auto known = before.find(file->number);
+    if (!recorded || (known != before.end() && known->second == recorded->ticks)) continue;
+    RankBuilder& rank = run.add_rank(file->number, static_cast<int>(ranks_.size()));
+    StackId stack = 0;
+    for (const auto& frame : recorded->frames) {
+      stack = rank.stacks().stack(stack, rank.stacks().frame({rank.names().intern(frame.function),
+                                                              rank.names().intern(frame.file), frame.line}));
+    }
+    rank.add_main_thread().add_stack_sample(0, stack);
+  }
+  return run.finish();
 }
 
 void LiveJob::collect() {

@@ -27,6 +27,7 @@
 #include "analysis/communication/lateness.h"
 #include "analysis/load/run_paths.h"
 #include "analysis/run/finding.h"
+#include "analysis/trace/trace.h"
 #include "analysis/watch/live_rank.h"
 
 namespace paceline::analysis {
@@ -84,6 +85,12 @@ class LiveJob {
   // True as soon as one file was read.
   bool any_ranks() const { return !files_.empty(); }
   WatchFrame frame();
+
+  // The ranks that run, with the ticks of the stack that was recorded last because of a hang or a request (0: none).
+  std::map<int, std::uint64_t> recorded_stacks() const;
+  // A trace that has nothing but these stacks, as one sample of each main thread; only of ranks whose stack is another
+  // one than that of `before`.
+  Trace stacks_since(const std::map<int, std::uint64_t>& before) const;
 
   std::uint64_t bytes_read() const;
 

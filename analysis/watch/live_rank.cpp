@@ -27,7 +27,7 @@ namespace live_rank_parts {
 constexpr std::size_t most_readings = 128;  // clock pairs or exchanges; of more, every second one is dropped
 constexpr std::size_t most_recent = 64;     // iterations
 constexpr std::size_t most_open = 4096;     // ranges of a thread, requests, kinds and persistent collectives
-constexpr std::size_t most_name_bytes = 512, most_names = 200'000;
+constexpr std::size_t most_name_bytes = 512, most_names = 200'000, most_stacks = 1 << 20;
 constexpr std::uint16_t start_function = static_cast<std::uint16_t>(format::MpiId::Start);
 
 template <class Reading>
@@ -85,6 +85,20 @@ void LiveRank::add(std::span<const NewEvents> news, std::uint64_t start_ticks) {
   refresh_open_calls();
 }
 
+std::optional<LiveRank::RecordedStack> LiveRank::recorded_stack() const {
+  if (!recorded_stack_) return std::nullopt;
+  RecordedStack recorded{.ticks = recorded_stack_->first, .frames = {}};
+  for (std::uint32_t stack = recorded_stack_->second; stack != 0;) {
+    const auto found = stacks_.find(stack);
+    if (found == stacks_.end() || found->second.caller >= stack) break;  // callers have smaller numbers
+    const auto& frame = found->second;
+    recorded.frames.push_back({name(frame.function), frame.file == 0 ? "" : name(frame.file), frame.line});
+    stack = frame.caller;
+  }
+  std::ranges::reverse(recorded.frames);
+  return recorded;
+}
+
 // The thread whose number is the process's, else the track with the lowest number.
 bool LiveRank::is_main(const NewEvents& part) {
   const bool certain = part.thread_id == process_id_;
@@ -105,6 +119,16 @@ void LiveRank::define(const NewEvents& part, std::uint64_t start_ticks) {
         if (names_.size() >= most_names) return;
         const auto bytes = bytes_of(head);
         names_[made.id].assign(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), most_name_bytes));
+        return;
+      }
+      case EventType::stack: {
+        const auto made = unpack<events::Stack>(&head);
+        if (stacks_.size() < most_stacks) stacks_[made.stack] = made;
+        return;
+      }
+      case EventType::stack_sample: {
+        const auto made = unpack<events::StackSample>(&head);
+        if (made.period_ns == 0 && made.thread_id == process_id_) recorded_stack_ = {ticks_of(head), made.stack};
         return;
       }
       case EventType::domain: {

@@ -87,6 +87,18 @@ class LiveRank {
     std::uint32_t members = 0;
     int own_rank = -1;  // -1 = not known
   };
+  // The main thread's stack that was recorded last because of a hang or a request; frames from the outermost one on.
+  struct RecordedStack {
+    struct Frame {
+      std::string function, file;  // hostile
+      std::uint32_t line = 0;      // 0 = not known
+    };
+    std::uint64_t ticks = 0;
+    std::vector<Frame> frames;  // empty where the thread ran code without known functions
+  };
+  // Nothing where none was recorded.
+  std::optional<RecordedStack> recorded_stack() const;
+
   // By the file's number; those of scripts after all others.
   const std::map<std::uint64_t, Membership>& communicators() const { return communicators_; }
   // "rank", "world_size", "counter_error_ns" and "iteration_name", where the recorder learned them.
@@ -158,6 +170,8 @@ class LiveRank {
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> categories_;
   std::map<std::uint64_t, Membership> communicators_;
   std::map<std::string, std::string> settings_;
+  std::unordered_map<std::uint32_t, format::events::Stack> stacks_;
+  std::optional<std::pair<std::uint64_t, std::uint32_t>> recorded_stack_;  // ticks and stack
   std::vector<ClockPairReading> pairs_;
   std::vector<ClockExchangeReading> exchanges_;
   std::unordered_map<std::uint64_t, KindRule> rules_;      // by scope

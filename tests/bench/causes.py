@@ -12,6 +12,7 @@ Run it with an interpreter that has torch, such as Debian's /usr/bin/python3, as
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,9 @@ EXPECTED = {
     "gc_pause": ("garbage_collection", 1, ("other", "preprocess")),
     "slow_getitem": ("blocked", 1, ("preprocess",)),
     "sleep": ("blocked", 1, ("other",)),
-    "fsync": ("blocked", None, ()),
+    "fsync": ("input_output", None, ()),
+    "slow_file": ("input_output", 1, ("preprocess",)),
+    "page_faults": ("page_faults", 1, ("other",)),
     "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess")),
 }
 OURS = {
@@ -44,6 +47,8 @@ OURS = {
     "slow_getitem": ["--fault", "slow-loader=1:50"],
     "sleep": ["--fault", "slow-rank=1:50"],
 }
+# What a thread waits for is seen in samples only.
+SAMPLED = ("fsync", "slow_file", "page_faults")
 BUSY = "import time\nuntil = time.time() + 600\nwhile time.time() < until: pass"
 
 
@@ -87,7 +92,7 @@ def run(program, cause, paceline, train, folder):
     more = {"CAUSES_STORE": f"file://{folder}/store", "CAUSES_FOLDER": folder, "OMP_NUM_THREADS": "1"}
     with Injection(cause) as injection:
         command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2"]
-        command += [paceline, "record", "-o", trace]
+        command += [paceline, "record", "-o", trace, *(["--sample", "100"] if cause in SAMPLED else [])]
         if program == "ddp":
             command += ["--pytorch", "--", sys.executable, str(HERE / "causes_ddp.py"), cause, ITERATIONS]
         else:
@@ -97,7 +102,7 @@ def run(program, cause, paceline, train, folder):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=MPI_ENVIRONMENT | more)
     if done.returncode != 0:
         raise SystemExit(f"{program} {cause}: {done.stderr[-2000:]}")
-    truth = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"rank"')]
+    truth = [json.loads(one) for one in re.findall(r'\{"rank"[^}]*\}', done.stdout)]  # two may come on one line
     text = subprocess.run([paceline, "report", trace], check=True, stdout=subprocess.PIPE, text=True).stdout
     report = json.loads(subprocess.run([paceline, "report", "--format", "json", trace], check=True, stdout=subprocess.PIPE,
                                        text=True).stdout)

@@ -8,9 +8,11 @@ run and had no CPU.
 """
 import gc
 import json
+import mmap
 import os
 import sys
 import tempfile
+import threading
 import time
 
 import torch
@@ -30,9 +32,23 @@ def counted(function, *arguments):
     injected += time.perf_counter() - begin
 
 
+class SlowFile:
+    """A FIFO that is fed 30 ms after somebody began to read it."""
+
+    def __init__(self):
+        path = os.path.join(os.environ["CAUSES_FOLDER"], f"slow-{RANK}")
+        os.mkfifo(path)
+        self.file = os.open(path, os.O_RDWR)
+
+    def read(self):
+        threading.Timer(0.03, os.write, [self.file, b"x"]).start()
+        os.read(self.file, 1)
+
+
 class Images(Dataset):
     def __init__(self, size):
         self.images, self.size = torch.randn(64, 3, 16, 16), size
+        self.slow = SlowFile() if CAUSE == "slow_file" else None
 
     def __len__(self):
         return self.size
@@ -40,6 +56,8 @@ class Images(Dataset):
     def __getitem__(self, index):
         if CAUSE == "slow_getitem" and RANK == 1 and index % 8 == 0:
             counted(time.sleep, 0.03)
+        if CAUSE == "slow_file" and RANK == 1 and index % 8 == 0:
+            counted(self.slow.read)
         return self.images[index % 64], index % 10
 
 
@@ -51,6 +69,28 @@ def write_and_sync(file):
     file.write(os.urandom(1 << 20))
     file.flush()
     os.fsync(file.fileno())
+
+
+class MappedFile:
+    """A file whose pages are neither mapped nor in the page cache when they are touched."""
+    BYTES = 64 << 20
+
+    def __init__(self):
+        self.path = os.path.join(os.environ["CAUSES_FOLDER"], f"mapped-{RANK}")
+        with open(self.path, "wb") as file:
+            file.write(os.urandom(self.BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        self.file = os.open(self.path, os.O_RDONLY)
+        self.pages = mmap.mmap(self.file, self.BYTES, prot=mmap.PROT_READ)
+
+    def drop(self):
+        self.pages.madvise(mmap.MADV_DONTNEED)
+        os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def touch(self):
+        for number in range(30):
+            self.pages[number * 17 % 30 * (self.BYTES // 30)]
 
 
 def collect(garbage):
@@ -77,6 +117,7 @@ def main():
         gc.disable()
         if RANK == 1:
             garbage = [[{"number": number}] for number in range(150_000)]
+    mapped = MappedFile() if CAUSE == "page_faults" and RANK == 1 else None
     begin, waited = time.perf_counter(), wait_for_cpu_s()
     with tempfile.TemporaryFile(dir=os.environ.get("CAUSES_FOLDER")) as file:
         for step, (images, labels) in enumerate(loader):
@@ -88,6 +129,9 @@ def main():
                 counted(write_and_sync, file)
             if CAUSE == "sleep" and RANK == 1:
                 counted(slow_function)
+            if mapped is not None:
+                mapped.drop()
+                counted(mapped.touch)
             if CAUSE == "gc_pause" and RANK == 1 and step % 3 == 0:
                 counted(collect, garbage)
     print(json.dumps({"rank": RANK, "injected_s": injected, "no_cpu_s": wait_for_cpu_s() - waited,

@@ -26,9 +26,8 @@ def compute():
 ctypes.CDLL(None).cudaProfilerStart()
 seconds = float(sys.argv[2])
 descend(30, compute if sys.argv[1] == "computes" else lambda: time.sleep(seconds))
-for task in glob.glob("/proc/self/task/*"):
-    if open(task + "/comm").read().strip() == "paceline-sample":
-        print(open(task + "/schedstat").read().split()[0])
+ours = [task for task in glob.glob("/proc/self/task/*") if open(task + "/comm").read() == "paceline\\n"]
+print(open(max(ours) + "/schedstat").read().split()[0])  # the drain, and the sampler that it started
 """
 
 

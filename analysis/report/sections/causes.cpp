@@ -11,8 +11,9 @@ namespace paceline::analysis {
 namespace causes_section {
 
 // The order of the columns; unknown comes last.
-constexpr LossCause order[] = {LossCause::no_cpu,    LossCause::throttled,    LossCause::blocked, LossCause::collecting,
-                               LossCause::computing, LossCause::moving_bytes, LossCause::unknown};
+constexpr LossCause order[] = {LossCause::no_cpu,       LossCause::throttled,    LossCause::page_faults,
+                               LossCause::input_output, LossCause::blocked,      LossCause::collecting,
+                               LossCause::computing,    LossCause::moving_bytes, LossCause::unknown};
 
 std::string time_text(double ns) { return duration(static_cast<std::int64_t>(ns)); }
 
@@ -126,6 +127,7 @@ void add_place(const std::optional<CausePlace>& place, const std::optional<Cause
   if (!function->file.empty()) entry["file"] = function->file;
   if (function->line > 0) entry["line"] = function->line;
   if (!function->innermost.empty()) entry["innermost"] = function->innermost;
+  if (!function->call_file.empty()) entry["call_file"] = function->call_file;
 }
 
 Json longer_json(const LongerCauses& longer) {

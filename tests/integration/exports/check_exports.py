@@ -152,14 +152,66 @@ def parse_text_format(text):
     return stack[0]
 
 
-def check_perfetto(name):
+def perfetto_packets(name):
     if shutil.which("protoc") is None:
         skip("protoc is not installed (Debian's package protobuf-compiler)")
-    truth = Truth(name)
     with open(f"{FOLDER}/{name}.perfetto", "rb") as file:
         text = subprocess.run(["protoc", "--decode=perfetto.protos.Trace", f"-I{HERE}", f"{HERE}/perfetto.proto"],
                               stdin=file, stdout=subprocess.PIPE, check=True).stdout
-    packets = parse_text_format(text)["packet"]
+    return parse_text_format(text)["packet"]
+
+
+def check_perfetto_threads():
+    """The states of threads and the samples of stacks of thread_run() in write_exports.cpp."""
+    interned, threads, parents, states, samples, begun = {}, {}, {}, {}, {}, None
+    for packet in perfetto_packets("threads"):
+        for data in packet.get("interned_data", []):
+            for kind, entries in data.items():
+                interned.update({(kind, entry["iid"][0]): entry for entry in entries})
+        for descriptor in packet.get("track_descriptor", []):
+            uuid = descriptor["uuid"][0]
+            if "thread" in descriptor:
+                thread = descriptor["thread"][0]
+                threads[thread["tid"][0]] = (thread["pid"][0] - 1, thread["thread_name"][0])
+                parents[uuid] = thread["tid"][0]
+            elif descriptor.get("name") == ["scheduler"]:
+                parents[uuid] = parents[descriptor["parent_uuid"][0]]
+        for event in packet.get("track_event", []):
+            name = event.get("name_iid") and interned["event_names", event["name_iid"][0]]["name"][0]
+            if event["type"] == ["TYPE_SLICE_BEGIN"] and name in ("running", "waiting", "blocked"):
+                begun = (threads[parents[event["track_uuid"][0]]], name), packet["timestamp"][0]
+            elif event["type"] == ["TYPE_SLICE_END"] and begun is not None:
+                count, ns = states.get(begun[0], (0, 0))
+                states[begun[0]] = (count + 1, ns + packet["timestamp"][0] - begun[1])
+            if event["type"] == ["TYPE_SLICE_END"] or name == "work":
+                begun = None
+        for sample in packet.get("perf_sample", []):
+            rank, thread = threads[sample["tid"][0]]
+            check((rank + 1, thread) == (sample["pid"][0], "main thread"), sample)
+            frames = []
+            for frame in interned["callstacks", sample["callstack_iid"][0]]["frame_ids"] if "callstack_iid" in sample else []:
+                frame = interned["frames", frame]
+                mapping = interned["mappings", frame["mapping_id"][0]]
+                file = interned["mapping_paths", mapping["path_string_ids"][0]]["str"][0]
+                if "line_number" in frame:
+                    check(interned["source_paths", frame["source_path_iid"][0]]["str"] == [file], frame)
+                frames.append((interned["function_names", frame["function_name_id"][0]]["str"][0], file,
+                               *frame.get("line_number", [])))
+            key = (rank, *frames)
+            samples.setdefault(key, []).append(packet["timestamp"][0])
+    equal(states.items(), [(((rank, thread), state), (5, 5 * ns)) for rank in (0, 1) for thread in ("main thread", "loader")
+                           for state, ns in (("running", 60), ("waiting", 10), ("blocked", 30))], "states")
+    program = ("main", "train.py", 7)
+    equal(samples.items(), [of for rank in (0, 1) for of in (
+        ((rank,), [0]), ((rank, program, ("[read]", "/data/images")), list(range(45, 450, 45))),
+        ((rank, program, ("step \ufffd", "model.py", 30 + rank)), [15 * i for i in range(30) if i % 3 != 0]))], "samples")
+
+
+def check_perfetto(name):
+    if name == "part":
+        check_perfetto_threads()
+    truth = Truth(name)
+    packets = perfetto_packets(name)
     boottime, realtime = packets[0]["clock_snapshot"][0]["clocks"]
     check((boottime["clock_id"], realtime["clock_id"], realtime["timestamp"]) == ([6], [1], [UTC_OF_ZERO]), "clocks")
     zero = boottime["timestamp"][0]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: write_exports FOLDER
-// Writes a hand-made run in every format: FOLDER/whole.NAME, and a part of it as FOLDER/part.NAME.
+// Writes a hand-made run in every format: FOLDER/whole.NAME, and a part of it as FOLDER/part.NAME. FOLDER/threads.NAME
+// is a run of states of threads and samples of stacks.
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -82,6 +83,37 @@ Trace hostile_run() {
   return run.finish();
 }
 
+// Two threads of each rank run, wait and are blocked five times. The main thread is sampled thirty times, once without
+// a stack.
+Trace thread_run() {
+  TraceBuilder run;
+  for (const int number : {0, 1}) {
+    RankBuilder& rank = run.add_rank(number, 2);
+    const auto call = [&](StackId caller, const char* function, const char* file, std::uint32_t line) {
+      Names& names = rank.names();
+      return rank.stacks().stack(caller, rank.stacks().frame({names.intern(function), names.intern(file), line}));
+    };
+    TrackBuilder& main = rank.add_main_thread();
+    for (TrackBuilder* thread : {&main, &rank.add_track(TrackKind::thread, "loader")}) {
+      ThreadStates states{.time_ns = {0}, .running_ns = {0}, .waiting_ns = {0}, .exact = true};
+      const auto add = [&](std::int64_t length_ns, std::int64_t running_ns, std::int64_t waiting_ns) {
+        states.time_ns.push_back(states.time_ns.back() + length_ns);
+        states.running_ns.push_back(states.running_ns.back() + running_ns);
+        states.waiting_ns.push_back(states.waiting_ns.back() + waiting_ns);
+      };
+      for (int i = 0; i < 5; ++i) add(60, 60, 0), add(10, 0, 10), add(30, 0, 0);
+      thread->add_states(std::move(states));
+      thread->add_slice(0, 500, "work");
+    }
+    const StackId program = call(0, "main", "train.py", 7);
+    const StackId step = call(program, "step \xff", "model.py", static_cast<std::uint32_t>(30 + number));
+    const StackId read = call(program, "[read]", "/data/images", 0);
+    main.add_stack_sample(0, 0);
+    for (int i = 1; i < 30; ++i) main.add_stack_sample(15 * i, i % 3 == 0 ? read : step);
+  }
+  return run.finish();
+}
+
 void write(const Exporter& format, const ExportJob& job, const fs::path& path) {
   if (format.target != Exporter::Target::stream) return format.make(job, path);
   std::FILE* file = std::fopen(path.c_str(), "wb");
@@ -97,8 +129,11 @@ int main(int, char** arguments) {
   fs::create_directories(folder);
   const Trace trace = hostile_run();
   const ExportJob whole(trace), part(trace, Selection({.from_ns = 500, .until_ns = 1'000'000}, {{3, 9}}));
+  const Trace of_threads = thread_run();
+  const ExportJob threads(of_threads);
   for (const Exporter* format : exporters()) {
     write(*format, whole, folder / ("whole." + std::string(format->name)));
     write(*format, part, folder / ("part." + std::string(format->name)));
+    write(*format, threads, folder / ("threads." + std::string(format->name)));
   }
 }

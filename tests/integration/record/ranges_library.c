@@ -21,6 +21,9 @@ void make_ranges(const char* name, int count) {
   }
 }
 
+void begin_range(const char* name) { nvtxRangePushA(name); }
+void end_range(void) { nvtxRangePop(); }
+
 static void* thread(void* name) {
   make_ranges(name, 3);
   return pthread_getspecific(key);

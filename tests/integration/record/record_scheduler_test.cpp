@@ -5,11 +5,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
 
 #include "analysis/load/load.h"
+#include "analysis/report/build.h"
+#include "analysis/statistics/counters.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -141,6 +144,34 @@ TEST_F(RecordScheduler, TwoProgramsOnOneCpuWaitForIt) {
   }
   // One half, and more where further programs use the CPU.
   EXPECT_GT(waited / spun, 0.35);
+}
+
+// Copies of the shell compute all the time, in sessions of their own, and where the system allows it before all other
+// programs of a busy machine: one on the program's CPU, and one on another CPU, which takes nothing from the program.
+TEST_F(RecordScheduler, TheProgramThatTookTheCpuIsNamed) {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int another = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(another, &allowed)) --another;
+  const auto script = [&](const std::string& name, const std::string& on_cpu) {
+    std::ofstream(directory / (name + ".sh"))
+        << "cp $(command -v sh) " << name << "\necho -10 > /proc/self/autogroup\nexec nice -n -10 " << on_cpu
+        << "timeout 50 ./" << name << " -c 'while :; do :; done'\n";
+    return "setsid sh " + name + ".sh 2>" + name + ".txt & ";
+  };
+  const bool has_another = CPU_COUNT(&allowed) > 1;
+  std::string command = script("hungry", only_one_cpu()) + "hungry=$!; ";
+  if (has_another) command += script("elsewhere", fmt::format("taskset -c {} ", another)) + "elsewhere=$!; ";
+  command += only_one_cpu() + recorded() + SCHEDULED + " naps";
+  for (int i = 0; i < 12; ++i) command += " iteration";
+  const Ended ended = run(command + "; kill $hungry $elsewhere");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const analysis::Trace trace = load();
+  EXPECT_EQ(analysis::find_counter(trace.ranks.at(0), "CPUs used by another program", "elsewhere"), nullptr);
+  const auto report = analysis::build_report({analysis::analyse_run(trace, "run")});
+  EXPECT_THAT(report.verdict.state, StartsWith("Threads that had no CPU cost a rank "));
+  EXPECT_THAT(report.verdict.state, HasSubstr("while the program hungry used "));
+  EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that hungry does not use"));
 }
 
 TEST_F(RecordScheduler, ThreadsComeAndGo) {

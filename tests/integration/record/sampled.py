@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# usage: sampled.py places|churn|children|hangs SECONDS
+# usage: sampled.py places|churn|children|hangs|reads SECONDS [LIBRARY FIFO]
 # Python code whose stacks are sampled. It knows nothing of Paceline: it calls CUDA's function that starts a profiler,
 # and where that is not loaded nothing is recorded.
 import ctypes
@@ -107,6 +107,24 @@ def hangs():
     if world.rank == world.size - 1:
         Images()[0]
     world.allreduce(1)
+
+
+# Forty iterations, of which five read from a FIFO that is fed slowly.
+def reads():
+    library, fifo = ctypes.CDLL(sys.argv[3]), sys.argv[4]
+    os.mkfifo(fifo)
+    slow = os.open(fifo, os.O_RDWR)
+
+    def read_slowly():
+        threading.Timer(seconds, os.write, [slow, b"x"]).start()
+        os.read(slow, 1)
+
+    for step in range(40):
+        library.begin_range(b"iteration")
+        time.sleep(0.01)
+        if step % 8 == 7:
+            read_slowly()
+        library.end_range()
 
 
 start()

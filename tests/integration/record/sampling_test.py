@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sampling_test.py PACELINE DENIED [VENV [MPIRUN]]
+"""usage: sampling_test.py PACELINE DENIED RANGES [VENV [MPIRUN]]
 
 Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
-refuses the usual way to read memory. DENIED is the program of denied.c. VENV is a folder for py-spy, which comes from
+refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c. VENV is a folder for py-spy, which comes from
 PyPI; without it that test is left out.
 """
 import glob
@@ -11,12 +11,13 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-PACELINE, DENIED, *VENV = sys.argv[1:]
+PACELINE, DENIED, RANGES, *VENV = sys.argv[1:]
 PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
 PATIENCE_S = 300
 
@@ -163,15 +164,79 @@ def oracle(folder):
     check(theirs <= ours, f"py-spy saw {theirs - ours}; sampled: {ours}")
 
 
-def hang(folder):
-    """Without --sample too, each rank records its stacks once; the one that is only quiet as well."""
-    if len(VENV) < 2 or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode != 0:
-        return print("hang: left out: no mpirun, or no mpi4py")
+def cause(folder):
+    """Iterations are slow because they wait for a file: the report names it, and the function that reads it."""
+    record(folder / "run", sys.executable, PROGRAM, "reads", "0.15", RANGES, folder / "slow")
+    # The thread that samples is none of the program's: those that write into the FIFO run a few times.
+    states = query(folder / "run", "SELECT track, count(*) AS n FROM thread_states JOIN tracks USING (track) "
+                   "WHERE NOT main GROUP BY track")
+    check(all(row["n"] < 50 for row in states), states)
+    done = subprocess.run([PACELINE, "report", "--format", "json", folder / "run"], capture_output=True, text=True)
+    slow = json.loads(done.stdout)["runs"][0]["causes"]["slow_iterations"]
+    check(slow["iterations"] == [7, 15, 23, 31, 39], slow)
+    check(slow["by_cause"].get("input_output", 0) > 0.8 * slow["excess_ns"], slow)
+    function = slow["function"]
+    check(function["name"].endswith("read_slowly") and function["line"] == line_of("os.read(slow"), function)
+    check((function["innermost"], function["call_file"]) == ("[read]", str(folder / "slow")), function)
+    text = subprocess.run([PACELINE, "report", folder / "run"], capture_output=True, text=True).stdout
+    check("waited for input or output" in text and f"which called [read] ({folder / 'slow'})" in " ".join(text.split()), text)
+
+
+def has_mpi():
+    return len(VENV) > 1 and subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode == 0
+
+
+def hanging_job(run, ranks, *options):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
                        OMPI_MCA_btl_vader_single_copy_mechanism="none")
-    job = subprocess.Popen([VENV[1], "--bind-to", "none", "-n", "3", PACELINE, "record", "--hang", "2", "-o", folder / "run",
-                            "--", "/usr/bin/python3", PROGRAM, "hangs", "0"], env=environment)
+    return subprocess.Popen([VENV[1], "--bind-to", "none", "-n", str(ranks), PACELINE, "record", *options, "-o", run, "--",
+                             "/usr/bin/python3", PROGRAM, "hangs", "0"], env=environment)
+
+
+def request(folder):
+    """`paceline watch --stacks` asks ranks that record no stacks of their own accord."""
+    if not has_mpi():
+        return print("request: left out: no mpirun, or no mpi4py")
+    run = folder / "run"
+
+    def asked():
+        return subprocess.run([PACELINE, "watch", "--stacks", run], capture_output=True, text=True)
+
+    job = hanging_job(run, 2)
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            answer = asked()
+            read = "read (pipe) below hangs.<locals>.Images.__getitem__"
+            if f"ank 1 is in {read}" in answer.stdout and "ank 0 is in hangs" in answer.stdout:
+                break
+            check(time.monotonic() < end, answer)
+        lines = answer.stdout.splitlines()
+        check(any(re.match(r"ranks 0 and 1  <module> \(sampled.py:\d+\)$", line) for line in lines), lines)
+        check(any(re.match(r"rank 1 +\[read\] \(pipe\)$", line) for line in lines), lines)
+        check(not (run / ".paceline-stacks").exists(), "the request is still there")
+        # Ranks that are stopped do not answer.
+        ranks = [int(row["pid"]) for row in json.loads(subprocess.run(
+            [PACELINE, "info", "--format", "json", run], capture_output=True, text=True).stdout)["traces"]]
+        for rank in ranks:
+            os.kill(rank, signal.SIGSTOP)
+        silent = asked()
+        for rank in ranks:
+            os.kill(rank, signal.SIGCONT)
+        check(silent.returncode == 1 and "no process answered within 10 s" in silent.stderr, silent)
+    finally:
+        job.terminate()
+        job.wait()
+    ended = asked()
+    check(ended.returncode == 1 and "no rank runs any more" in ended.stderr, ended)
+
+
+def hang(folder):
+    """Without --sample too, each rank records its stacks once; the one that is only quiet as well."""
+    if not has_mpi():
+        return print("hang: left out: no mpirun, or no mpi4py")
+    job = hanging_job(folder / "run", 3, "--hang", "2")
     wanted = (f"Rank 2 is in read (pipe) below hangs.<locals>.Images.__getitem__ (sampled.py:{line_of('os.pipe()[0]')}); "
               "ranks 0 and 1 are in hangs (sampled.py:")
     end, said = time.monotonic() + PATIENCE_S, ""
@@ -185,7 +250,7 @@ def hang(folder):
     check(wanted in said, said)
 
 
-for test in (places, churn, children, denied, oracle, hang):
+for test in (places, churn, children, denied, oracle, cause, request, hang):
     with tempfile.TemporaryDirectory() as folder:
         test(pathlib.Path(folder))
     print(f"{test.__name__}: passed", flush=True)

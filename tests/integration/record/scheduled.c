@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: scheduled PART…
 //
-// Each part is a range on the main thread: spin, sleep, naps, yields, fork, exec, threads, pipe. Prints for each range
-// its name, and what the system counted for the main thread in it: the time on a CPU and the time that it waited for
-// one, ns.
+// Each part is a range on the main thread: spin, iteration, sleep, naps, yields, fork, exec, threads, pipe. Prints for
+// each range its name, and what the system counted for the main thread in it: the time on a CPU and the time that it
+// waited for one, ns.
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -76,6 +76,8 @@ static void talk(void) {
 static void do_part(const char* part) {
   if (strcmp(part, "spin") == 0) {
     spin(400000000);
+  } else if (strcmp(part, "iteration") == 0) {
+    spin(200000000);
   } else if (strcmp(part, "sleep") == 0) {
     usleep(300000);
   } else if (strcmp(part, "naps") == 0) {

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "profiler/inject/buffer/session.h"
 #include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/samples.h"
 #include "profiler/inject/system/sysfs.h"
@@ -25,11 +26,12 @@ std::uint64_t microseconds(const timeval& time) {
 }
 
 struct Ids {
-  std::uint16_t total, system, voluntary, involuntary, minor, major, threads, resident, running, waiting;
+  std::uint16_t total, system, voluntary, involuntary, minor, major, threads, resident, running, waiting, storage;
   std::uint16_t read, written, read_storage, written_storage;
 };
 Ids id;
-KeptFile memory, tasks, schedule, io;
+KeptFile memory, tasks, schedule, io, main_thread;
+std::uint64_t tick_us = 10'000;
 
 // How long threads of the machine were held up for want of something, as the kernel's PSI measures it.
 struct Pressure {
@@ -59,6 +61,20 @@ std::uint64_t pressure_in(const char* text) {
   if (total == nullptr) return 0;
   total += strlen("total=");
   return number_at(total);
+}
+
+// The time in which a thread waited for blocks of storage, in ticks: the 42nd word of its file `stat`, whose second one
+// is its name in parentheses.
+std::uint64_t storage_ticks(const char* stat) {
+  const char* at = strrchr(stat, ')');
+  for (int word = 2; at != nullptr && word < 42; ++word) at = strchr(at + 1, ' ');
+  if (at == nullptr) return 0;
+  return number_at(at);
+}
+
+bool kernel_counts_storage() {
+  char text[8];
+  return read_file_high("/proc/sys/kernel/task_delayacct", text, sizeof text) > 0 && text[0] == '1';
 }
 
 // The traffic of a network interface. Its counters are defined at its first traffic, because machines have dozens of
@@ -178,6 +194,12 @@ void open_process_counters() {
     id.waiting = define_counter("waiting for a CPU", "µs", "main thread", CounterKind::sum);
   }
   char counts[512];
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(session.owner));
+  if (kernel_counts_storage() && main_thread.open(path)) {
+    tick_us = 1'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    id.storage = define_counter("waiting for storage", "µs", "main thread", CounterKind::sum);
+  }
   if (io.open("/proc/self/io") && io.read(counts, sizeof counts) > 0) {
     id.read = define_counter("bytes read", "bytes", "files", CounterKind::sum);
     id.written = define_counter("bytes written", "bytes", "files", CounterKind::sum);
@@ -221,6 +243,9 @@ void sample_process() {
     record_sample(id.read_storage, number_after(counts, "read_bytes:"));
     record_sample(id.written_storage, number_after(counts, "write_bytes:"));
   }
+  if (id.storage != 0 && main_thread.read(counts, sizeof counts) > 0) {
+    record_sample(id.storage, storage_ticks(counts) * tick_us);
+  }
   for (Pressure& pressure : pressures) {
     if (pressure.id != 0 && pressure.file.read(counts, sizeof counts) > 0) {
       record_sample(pressure.id, pressure_in(counts));
@@ -242,7 +267,7 @@ void sample_network() {
 }
 
 void forget_files() {
-  for (KeptFile* file : {&memory, &tasks, &schedule, &io, &devices}) file->close();
+  for (KeptFile* file : {&memory, &tasks, &schedule, &io, &main_thread, &devices}) file->close();
   for (Pressure& pressure : pressures) {
     pressure.file.close();
     pressure.id = 0;

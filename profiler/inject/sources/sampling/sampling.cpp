@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples the stacks of threads on a thread of its own. The program gets no signal: each stack is read while its thread
+// Samples the stacks of threads on a thread of its own: regularly (--sample), or once when a rank hangs (--hang) or
+// when another program asks for it (stack_request.h). The program gets no signal: each stack is read while its thread
 // goes on.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
+#include "profiler/format/stack_request.h"
 #include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/buffer/session.h"
 #include "profiler/inject/sources/sampling/program_memory.h"
@@ -30,12 +34,22 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t cost_limit = 20;  // a sampling may cost 1/20 of its interval
 
+constexpr std::int64_t request_interval_ns = 2 * second;
+
 pthread_t thread;
-std::atomic<bool> has_thread{false};
+// The drain starts the thread, at any time before the recording ends. The thread has the drain's name from its first
+// moment on, by which the other sources know a thread of the recorder: a name that it gave itself would come later.
+enum State : std::uint8_t { absent, starting, runs, stopped };
+std::atomic<State> state{absent};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
 std::int64_t interval_wanted_ns = 0;  // 0 = no samples, but those of a hang
 bool all_threads = false;
+bool thread_is_due = false;
+
+char request_path[4096];
+std::int64_t request_served = 0;  // its time of change; 0 = there is none
+std::int64_t next_request_look_ns = 0;
 
 ProgramMemory memory;
 
@@ -122,7 +136,6 @@ void sample_standstill() {
 }
 
 void* run(void*) {
-  pthread_setname_np(pthread_self(), "paceline-sample");
   if (!memory.open()) say("%s: no stacks of Python functions: the system refuses to read memory", session.file.path);
   const bool samples = interval_wanted_ns > 0;
   std::int64_t interval_ns = samples ? interval_wanted_ns : second / 2;  // grows if sampling costs too much
@@ -161,17 +174,56 @@ void read_options() {
   all_threads = strcmp(text_or(record::env_sample_threads, ""), "all") == 0;
 }
 
-void start_sampling() {
-  if (interval_wanted_ns == 0 && !watches_for_hangs()) return;
+void start_thread() {
+  State before = absent;
+  if (!state.compare_exchange_strong(before, starting)) return;
   constexpr std::size_t stack_bytes = 256 * 1024;
   const int error = start_quiet_thread(thread, run, stack_bytes);
-  has_thread.store(error == 0, std::memory_order_release);
+  state.store(error == 0 ? runs : absent);
   if (error != 0) say("%s: no thread for samples of stacks: %s", session.file.path, strerror(error));
+}
+
+// The time of change of the file that asks for stacks, 0 without it. Cost: one system call; a look at the server if the
+// directory is on a network.
+std::int64_t request_time() {
+  struct stat found {};
+  if (request_path[0] == '\0' || stat(request_path, &found) != 0) return 0;
+  return found.st_mtim.tv_sec * second + found.st_mtim.tv_nsec;
+}
+
+std::int64_t look_for_request(std::int64_t now_ns) {
+  if (std::exchange(thread_is_due, false)) start_thread();
+  if (now_ns < next_request_look_ns) return next_request_look_ns;
+  if (const std::int64_t time = request_time(); time != request_served) {
+    request_served = time;
+    if (time != 0) {
+      standstills.fetch_add(1, std::memory_order_relaxed);
+      start_thread();
+    }
+  }
+  return next_request_look_ns = now_ns + request_interval_ns;
+}
+
+// Before the drain runs, which starts the thread and looks for requests.
+void prepare_sampling() {
+  const char* slash = strrchr(session.file.path, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - session.file.path) + 1;
+  const int length =
+      snprintf(request_path, sizeof request_path, "%.*s%s", folder, session.file.path, format::stack_request_name);
+  if (length >= static_cast<int>(sizeof request_path)) request_path[0] = '\0';
+  request_served = request_time();
+  thread_is_due = interval_wanted_ns > 0 || watches_for_hangs();
 }
 
 // Ends the thread, which it waits for no longer than a second. Harmless when called twice, or in a child.
 void stop_sampling() {
-  if (session.owner != getpid() || !has_thread.exchange(false)) return;
+  if (session.owner != getpid()) return;
+  State before = state.load();
+  while (before == starting || !state.compare_exchange_weak(before, stopped)) {
+    usleep(100);
+    before = state.load();
+  }
+  if (before != runs) return;
   set(finishing);
   if (wait_for(ended, monotonic_ns() + second)) {
     pthread_join(thread, nullptr);
@@ -181,7 +233,9 @@ void stop_sampling() {
 }
 
 void reset_sampling_in_child() {
-  has_thread.store(false);
+  state.store(absent);
+  thread_is_due = false;
+  next_request_look_ns = 0;
   finishing.store(0);
   ended.store(0);
   for (unsigned i = 0; i < watched_count; ++i) watched[i].watch.close();
@@ -196,7 +250,8 @@ void reset_sampling_in_child() {
 
 const Source sampling_source = {
     .start = read_options,
-    .opened = start_sampling,
+    .open = prepare_sampling,
+    .tick = look_for_request,
     .close = stop_sampling,
     .reset_in_child = reset_sampling_in_child,
 };

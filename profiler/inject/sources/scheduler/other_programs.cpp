@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ struct Process {
   pid_t id;
   char name[16];
   std::uint64_t cpu_ns;  // since it began; by the last look: in the interval
+  unsigned long cpu;     // on which it ran last
 };
 // Sorted by id. The two take turns.
 Process tables[2][most_processes];
@@ -40,7 +42,7 @@ pid_t listed[most_processes];
 std::int64_t last_look_ns = 0, next_look_ns = 0;
 
 // "PID (NAME) STATE PARENT …": the 14th and the 15th field are the times in user space and in the kernel, in clock
-// ticks.
+// ticks, and the 39th is the CPU.
 bool read_process(pid_t id, Process& process) {
   char path[32], text[512];
   snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(id));
@@ -52,15 +54,32 @@ bool read_process(pid_t id, Process& process) {
   process.id = id;
   memcpy(process.name, name + 1, std::min(static_cast<std::size_t>(end - name - 1), sizeof process.name - 1));
   char* field = end + 1;
-  for (int skipped = 2; skipped < 13; ++skipped) {
-    field = strchr(field + 1, ' ');
-    if (field == nullptr) return false;
-  }
-  const std::uint64_t user = strtoull(field, &field, 10), system = strtoull(field, nullptr, 10);
+  const auto skip = [&field](int words) {
+    for (; words > 0 && field != nullptr; --words) field = strchr(field + 1, ' ');
+    return field != nullptr;
+  };
+  if (!skip(11)) return false;
+  const std::uint64_t user = strtoull(field, &field, 10), system = strtoull(field, &field, 10);
+  process.cpu = skip(23) ? strtoul(field, nullptr, 10) : 0;
   const auto tick_ns = static_cast<std::uint64_t>(second / std::max(1L, sysconf(_SC_CLK_TCK)));
   process.cpu_ns = (user + system) * tick_ns;
   return true;
 }
+
+// The CPUs on which the program's main thread may run: who used other CPUs took none from it. All of them where the
+// system does not say.
+class AllowedCpus {
+ public:
+  AllowedCpus() {
+    memset(bits_, 0, sizeof bits_);
+    if (syscall(SYS_sched_getaffinity, session.owner, sizeof bits_, bits_) <= 0) memset(bits_, 0xff, sizeof bits_);
+  }
+  bool has(unsigned long cpu) const { return cpu >= cpus || (bits_[cpu / bits] >> cpu % bits & 1) != 0; }
+
+ private:
+  static constexpr unsigned long cpus = 8192, bits = 8 * sizeof(unsigned long);
+  unsigned long bits_[cpus / bits];
+};
 
 void record_busiest(std::span<Process> busy, std::uint64_t interval_ns) {
   const auto most = std::min(busy.size(), most_recorded);
@@ -85,6 +104,7 @@ void look(std::int64_t now_ns) {
   }
   static Process busy[most_processes];
   std::size_t busy_count = 0;
+  const AllowedCpus allowed;
   const auto interval_ns = static_cast<std::uint64_t>(now_ns - last_look_ns);
   if (last_look_ns != 0 && now_ns - last_look_ns <= longest_interval_ns) {
     std::size_t before = 0;
@@ -92,7 +112,7 @@ void look(std::int64_t now_ns) {
       while (before < last_count && last[before].id < now[i].id) ++before;
       const bool known = before < last_count && last[before].id == now[i].id && last[before].cpu_ns <= now[i].cpu_ns;
       const std::uint64_t used = now[i].cpu_ns - (known ? last[before].cpu_ns : 0);
-      if (used * least_use < interval_ns) continue;
+      if (used * least_use < interval_ns || !allowed.has(now[i].cpu)) continue;
       // A process that began since the last look has all its time from this interval.
       busy[busy_count] = now[i];
       busy[busy_count++].cpu_ns = std::min(used, known ? used : interval_ns);

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include <fmt/format.h>
+
 #include "analysis/run/run_analysis.h"
 #include "tests/unit/analysis/causes/cause_job.h"
 #include "tests/unit/analysis/causes/causes_add_up.h"
@@ -80,6 +82,29 @@ TEST(FunctionExcess, NamesTheFunctionOfSlowIterations) {
   ASSERT_TRUE(run.causes->slow->function);
   EXPECT_EQ(run.causes->slow->function->function, "slow");
   EXPECT_NEAR(run.causes->slow->function->share, 1, 0.15);
+}
+
+// In every second delay, another file of the directory: the directory is named where no file has most of the time.
+TEST(FunctionExcess, NamesTheFileOfASystemCall) {
+  for (const bool one_file : {true, false}) {
+    Sampled job({.iterations = 60, .delay = [](int rank, int) { return Delay{.sleeps_ms = rank == 1 ? 30 : 0}; }});
+    job.sample(true);
+    Trace& trace = job.trace;
+    const NameId read = trace.names.intern("[read]");
+    std::size_t number = 0;
+    for (StackId& stack : trace.ranks[1].tracks[0].stacks.stack) {
+      if (stack == 0 || trace.stacks.innermost(stack) != job.sleep) continue;
+      const NameId file = trace.names.intern(fmt::format("/data/{}.jpg", one_file ? 0 : ++number % 7));
+      stack = trace.stacks.stack(trace.stacks.caller(stack), trace.stacks.frame({read, file, 0}));
+    }
+    const RunAnalysis run = analysed(trace);
+    EXPECT_GT(run.causes->ranks[1].caused[LossCause::input_output], 0.9 * run.causes->ranks[1].caused.sum());
+    const auto& function = run.causes->ranks[1].function;
+    ASSERT_TRUE(function);
+    EXPECT_EQ(function->function, "slow");
+    EXPECT_EQ(function->innermost, "[read]");
+    EXPECT_EQ(function->call_file, one_file ? "/data/0.jpg" : "/data/");
+  }
 }
 
 // The delay is there, but samples are the same mixture everywhere.

@@ -63,6 +63,33 @@ TEST(RankActivity, AnotherThreadWithoutACpuCountsWhileTheMainThreadIsBlocked) {
   expect_parts(activity.parts(45 * ms, 55 * ms), {{LossCause::no_cpu, 5}, {LossCause::blocked, 5}});
 }
 
+// The main thread sleeps twice and is sampled every 5 ms.
+TEST(RankActivity, SamplesDivideBlockedTime) {
+  Example job;
+  job.main.add_slice(0, 1, "a");
+  const auto call = [&](const char* name, const char* file) {
+    Names& names = job.rank.names();
+    return job.rank.stacks().stack(0, job.rank.stacks().frame({names.intern(name), names.intern(file), 0}));
+  };
+  const StackId fault = call("[page fault]", ""), read = call("[read]", "/data/x"), pipe = call("[read]", "pipe"),
+                step = call("step", "train.py");
+  for (int i = 1; i <= 8; ++i) job.main.add_stack_sample((5 * i - 3) * ms, i <= 6 ? fault : step);
+  for (int i = 1; i <= 8; ++i) job.main.add_stack_sample((50 + 5 * i - 3) * ms, i <= 6 ? read : pipe);
+  Trace trace = job.finish(100);
+  StateWriter states(0);
+  states.sleeps(30 * ms), states.runs(20 * ms), states.sleeps(50 * ms);
+  trace.ranks[0].tracks[0].states = states.take();
+  const RankActivity activity(trace, trace.ranks[0]);
+  expect_parts(activity.parts(0, 50 * ms), {{LossCause::page_faults, 30}, {LossCause::computing, 20}});
+  expect_parts(activity.parts(50 * ms, 90 * ms), {{LossCause::input_output, 30}, {LossCause::blocked, 10}});
+  // Without a sample of its own, a stretch has the shares of its surroundings.
+  expect_parts(activity.parts(90 * ms, 100 * ms), {{LossCause::page_faults, 10 * 6 / 14.},
+                                                   {LossCause::input_output, 10 * 6 / 14.},
+                                                   {LossCause::blocked, 10 * 2 / 14.}});
+  const BlockedTime collectives[] = {{.start_ns = 0, .end_ns = 80 * ms}};
+  expect_parts(RankActivity(trace, trace.ranks[0], collectives).parts(90 * ms, 100 * ms), {{LossCause::blocked, 10}});
+}
+
 // Counters of the main thread, as schedstat gives them: µs.
 TEST(RankActivity, CountersServeWhereSwitchesWereNotRecorded) {
   Example job;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/communication/hang_stacks.h"
 #include "analysis/load/load.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/watch/live_job.h"
@@ -480,6 +481,38 @@ TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
               HasSubstr("Rank 1 never entered MPI_Allreduce #21 on MPI_COMM_WORLD; ranks 0 and 2"));
   EXPECT_EQ(frame.ranks[0].doing, "MPI_Allreduce");
   EXPECT_EQ(frame.iterations, 19U);  // of 20; the last one may still get collectives
+}
+
+// Ranks 0 and 2 are in step(), rank 1 in a call below load(). Samples of other threads and regular ones do not count.
+TEST_F(Watch, RecordedStacksAreOneTree) {
+  const auto word = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
+  for (const int rank : {0, 1, 2}) {
+    const std::uint64_t thread = 100 + static_cast<std::uint64_t>(rank);
+    format::TraceWriter writer(facts(rank, 3));
+    const auto stack = [&](std::uint64_t number, std::uint64_t caller, const char* function, const char* file,
+                           std::uint64_t line) {
+      writer.add(0, 10, EventType::stack, word(number, caller),
+                 {{word(writer.name(function), writer.name(file)), line}});
+    };
+    stack(1, 0, "<module>", "/home/u/train.py", 9);
+    stack(2, 1, "step", "/home/u/train.py", 5);
+    stack(3, 1, "load", "/home/u/data.py", 41);
+    stack(4, 3, "[read]", "/data/x", 0);
+    writer.add(0, 20, EventType::stack_sample, word(thread, rank == 1 ? 4 : 2), {{0, 0}});
+    writer.add(0, 30, EventType::stack_sample, word(999, 1), {{0, 0}});
+    writer.add(0, 40, EventType::stack_sample, word(thread, 3), {{10'000'000, 0}});
+    writer.write(path(rank));
+  }
+  LiveJob job(directory_);
+  job.poll();
+  const Trace stacks = job.stacks_since({});
+  EXPECT_EQ(last_stacks_text(stacks),
+            "Rank 1 is in read (/data/x) below load (data.py:41); ranks 0 and 2 are in step (train.py:5).");
+  EXPECT_THAT(stack_tree(stacks), ElementsAre("ranks 0, 1 and 2  <module> (train.py:9)",  //
+                                              "rank 1             load (data.py:41)",     //
+                                              "rank 1              [read] (/data/x)",     //
+                                              "ranks 0 and 2      step (train.py:5)"));
+  EXPECT_THAT(job.stacks_since({{0, 20}, {1, 20}, {2, 19}}).ranks, SizeIs(1));
 }
 
 TEST_F(Watch, FilesThatVanishAreDamagedOrAreNoTracesTakeOneLineEach) {
