@@ -6,6 +6,7 @@
 
 #include "analysis/phases/phase_rules.h"
 #include "viewer/drawing/phase_strip.h"
+#include "viewer/drawing/state_strip.h"
 
 namespace paceline::viewer {
 
@@ -48,10 +49,14 @@ Legend::Legend(Document& document, ViewState& state)
     : document_(document), state_(state), phases_(phases_drawn(document.run())) {
   for (const analysis::Rank& rank : document.run().trace.ranks) {
     unrecorded_ = unrecorded_ || !rank.lost.empty() || !rank.gaps.empty();
-    for (const analysis::Track& track : rank.tracks) unrecorded_ = unrecorded_ || !track.lost.empty();
+    for (const analysis::Track& track : rank.tracks) {
+      unrecorded_ = unrecorded_ || !track.lost.empty();
+      states_ = states_ || !track.states.empty();
+    }
   }
   connect(&document, &Document::analysed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::folds_changed, this, qOverload<>(&QWidget::update));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Colours of the phases");
 }
@@ -79,6 +84,13 @@ void Legend::paintEvent(QPaintEvent*) {
   }
   if (unrecorded_) {
     entries.push_back({"not recorded", [&](const QRect& box) { paint_hatching(painter, box, theme); }});
+  }
+  if (states_ && state_.states_shown()) {
+    for (const analysis::ThreadState state : state_order) {
+      entries.push_back({state_text(state), [&, state](const QRect& box) {
+                           painter.fillRect(box.adjusted(0, 2, 0, -2), QColor(state_colour(state, theme)));
+                         }});
+    }
   }
   // The entries begin below the rows' left edge. In a narrow window they move together and to the left.
   constexpr int box_size = 12;

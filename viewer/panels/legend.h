@@ -33,6 +33,7 @@ class Legend : public QWidget {
   const ViewState& state_;
   std::vector<analysis::Phase> phases_;
   bool unrecorded_ = false;  // lost or paused somewhere
+  bool states_ = false;      // of threads were recorded
 };
 
 }  // namespace paceline::viewer

@@ -138,6 +138,10 @@ class ViewState : public QObject {
   bool path_shown() const { return path_shown_; }
   void set_path_shown(bool shown);
 
+  // The strips of the states of threads are shown below their slices.
+  bool states_shown() const { return states_shown_; }
+  void set_states_shown(bool shown);
+
   // Of a collapsed rank only the strip of phases is shown; of its counters only the first, unless they are unfolded.
   bool collapsed(std::size_t rank) const { return folds_[rank].collapsed; }
   void set_collapsed(std::size_t rank, bool collapsed);
@@ -237,7 +241,7 @@ class ViewState : public QObject {
   std::set<std::size_t> selected_ranks_;
   std::vector<Bookmark> bookmarks_;
   double visited_ns_ = std::numeric_limits<double>::quiet_NaN();  // the bookmark that was jumped to last
-  bool path_shown_ = false;
+  bool path_shown_ = false, states_shown_ = true;
   std::vector<Folds> folds_;  // of each rank
   std::vector<RankGroup> groups_;
   std::set<QString> folded_hosts_, hidden_rows_;
