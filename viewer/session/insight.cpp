@@ -78,7 +78,7 @@ TimeRange around(const analysis::TimeInterval& time) {
 }
 
 // One entry for each of the first places. What is only a remark and leads nowhere is left to the report.
-std::vector<ShownFinding> shown(std::span<const Finding> findings) {
+std::vector<ShownFinding> shown(const Run& run, std::span<const Finding> findings) {
   constexpr std::size_t most_places = 3;
   std::vector<ShownFinding> entries;
   for (const Finding& finding : findings) {
@@ -87,7 +87,8 @@ std::vector<ShownFinding> shown(std::span<const Finding> findings) {
                              .details = QString::fromStdString(finding.text),
                              .rank = std::nullopt,
                              .range = std::nullopt,
-                             .iteration = std::nullopt};
+                             .iteration = std::nullopt,
+                             .stacks = std::nullopt};
     if (finding.places.empty() && finding.severity != Severity::info) entries.push_back(entry);
     for (const analysis::FindingPlace& place : finding.places | std::views::take(most_places)) {
       ShownFinding& there = entries.emplace_back(entry);
@@ -96,6 +97,9 @@ std::vector<ShownFinding> shown(std::span<const Finding> findings) {
       if (place.time) there.range = around(*place.time);
       if (place.time && place.iteration) {
         there.iteration = TimeRange{double(place.time->start_ns), double(place.time->end_ns)};
+        there.stacks = {.of = StackPlace::Of::iteration, .number = *place.iteration};
+      } else if (place.rank && (finding.kind == "slow rank" || finding.kind == "irregular rank")) {
+        there.stacks = {.of = StackPlace::Of::rank, .number = run.trace.ranks[*place.rank].rank};
       }
     }
   }
@@ -136,7 +140,7 @@ Insight examine(const Run& run) {
   analysis::Report report = analysis::build_report(std::move(runs));
   return {.figures = std::move(report.runs.front()),
           .verdict = QString::fromStdString(report.verdict.state),
-          .findings = insight::shown(report.findings),
+          .findings = insight::shown(run, report.findings),
           .waits = insight::waits_of(collectives, calls),
           .collectives = CollectiveIndex(collectives, calls)};
 }

@@ -50,6 +50,14 @@ struct Place {
   bool anywhere() const { return rank || range || slice; }
 };
 
+// Whose stacks are compared with those of the others: a rank's or an iteration's, by its number.
+struct StackPlace {
+  enum class Of { rank, iteration };
+
+  Of of = Of::rank;
+  std::int64_t number = 0;
+};
+
 class ViewState : public QObject {
   Q_OBJECT
 
@@ -216,6 +224,7 @@ class ViewState : public QObject {
   void search_wanted();
   void timeline_wanted();  // the keyboard goes back to the timeline
   void panel_wanted(const QString& title);
+  void stacks_wanted(const paceline::viewer::StackPlace& place);
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
   void row_hiding_wanted();           // of the row of the selection
