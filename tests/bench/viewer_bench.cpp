@@ -25,7 +25,7 @@ namespace {
 
 constexpr int width = 1600, height = 600;
 
-// With states of the threads, which switch every 100 µs, or without.
+// With states of the threads, which switch every 500 µs, or without.
 std::shared_ptr<const Run> run_of(std::int64_t slices, bool states = false) {
   static std::map<std::pair<std::int64_t, bool>, std::shared_ptr<const Run>> runs;
   auto& run = runs[{slices, states}];
@@ -33,7 +33,7 @@ std::shared_ptr<const Run> run_of(std::int64_t slices, bool states = false) {
     // An iteration of four ranks is some 490 slices.
     run = index_run(
         "simulated",
-        simulate({.ranks = 4, .iterations = static_cast<int>(slices / 490), .switch_ns = states ? 100'000 : 0}));
+        simulate({.ranks = 4, .iterations = static_cast<int>(slices / 490), .switch_ns = states ? 500'000 : 0}));
   }
   return run;
 }

@@ -155,7 +155,10 @@ void FlameChart::paintEvent(QPaintEvent* event) {
     if (!found_.empty() && !found_[box.node]) colour = blend(colour, theme.background, 25);
     const QRect inside = box.rect.adjusted(0, 0, box.rect.width() > 2 ? -1 : 0, -1);
     painter.fillRect(inside, QColor(colour));
-    paint_label(painter, inside, label_of(box.node), colour);
+    // A number that would be cut is left out; the tooltip has it.
+    QString label = label_of(box.node);
+    if (painter.fontMetrics().horizontalAdvance(label) + 10 > inside.width()) label = name_of(box.node);
+    paint_label(painter, inside, label, colour);
     if (cursor_ == box.node && hasFocus()) {
       painter.setPen(QPen(QColor(theme.selection), 2));
       painter.drawRect(inside);

@@ -73,6 +73,7 @@ void FlameGraph::compare(const StackPlace& place) {
   show_what(place.of == StackPlace::Of::rank ? Show::ranks : Show::iterations);
   one_->setValue(int(place.number));
   other_->setValue(other_->minimum());
+  find_->setText(place.function);
   Q_EMIT state_.panel_wanted("Flame graph");
 }
 

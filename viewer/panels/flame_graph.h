@@ -36,7 +36,7 @@ class FlameGraph : public LazyPanel {
   void set_limits();  // of the numbers that can be compared
   void choose(std::uint32_t node);
   void show_status();
-  void compare(const StackPlace& place);  // with all others, if there are samples
+  void compare(const StackPlace& place);  // with all others, its function highlighted; does nothing without samples
 
   QComboBox* what_;
   QSpinBox *one_, *other_;  // numbers of ranks or iterations; below the least one, `other_` stands for all others

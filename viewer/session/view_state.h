@@ -56,6 +56,7 @@ struct StackPlace {
 
   Of of = Of::rank;
   std::int64_t number = 0;
+  QString function = {};  // that explains the difference; may be empty
 };
 
 class ViewState : public QObject {

@@ -178,16 +178,26 @@ TEST_F(UnsampledFlames, SayHowToRecordSamples) {
   EXPECT_FALSE(chart().box_of(0));
 }
 
-// Rank 2 of 4 is slow, and iteration 5 takes twice as long.
+// Rank 2 of 4 is slow, for which a third of its samples have another function, and iteration 5 takes twice as long.
 std::shared_ptr<const viewer::Run> slow_run(bool sampled) {
-  analysis::Trace trace =
-      simulate({.ranks = 4, .iterations = 40, .layers = false, .slow_rank = 2, .slowness = 1.5, .slow_iteration = 5});
-  const auto stack = trace.stacks.stack(0, trace.stacks.frame({trace.names.intern("work"), 0, 0}));
+  analysis::Trace trace = simulate({.ranks = 4,
+                                    .iterations = 40,
+                                    .layers = false,
+                                    .slow_rank = 2,
+                                    .slowness = 1.5,
+                                    .slow_iteration = 5,
+                                    .switch_ns = 500'000});
+  const auto stack_of = [&](const char* function) {
+    const auto file = trace.names.intern("/src/train.py");
+    return trace.stacks.stack(0, trace.stacks.frame({trace.names.intern(function), file, 1}));
+  };
+  const auto work = stack_of("work"), augment = stack_of("augment");
   for (analysis::Rank& rank : trace.ranks) {
     analysis::StackSamples& samples = rank.tracks[0].stacks;
     samples.period_ns = sample_ms;
     for (std::int64_t time = 0; sampled && time < rank.end_ns; time += sample_ms) {
-      samples.time_ns.push_back(time), samples.stack.push_back(stack);
+      const bool slow = rank.rank == 2 && time / sample_ms % 3 == 0;
+      samples.time_ns.push_back(time), samples.stack.push_back(slow ? augment : work);
     }
   }
   return index_run("slow", std::move(trace));
@@ -217,6 +227,7 @@ TEST_F(FlamesOfFindings, AFindingAboutARankComparesItWithTheOthers) {
   EXPECT_TRUE(is_seen(graph()));
   EXPECT_EQ(graph()->chart().tree().one, "rank 2");
   EXPECT_EQ(graph()->chart().tree().other, "the other ranks");
+  EXPECT_EQ(graph()->findChild<QLineEdit*>()->text(), "augment") << "the function that the report names";
 }
 
 TEST_F(FlamesOfFindings, AFindingAboutAnIterationComparesItWithTheOthers) {
