@@ -82,16 +82,20 @@ Legend::Places Legend::place(int width) const {
     }
   }
   // The entries begin below the rows' left edge. In a narrow window they move together and to the left, and those that
-  // have no room go to a second line.
+  // have no room go to a second line, the states of threads together.
   const QFontMetrics metrics(with_size(font(), 11));
   const int title_width = 12 + metrics.horizontalAdvance("Phases") + 12;
   int left = state_.names_width(), to_text = 18, gap = 22, needed = 0;
   for (const Entry& entry : entries) needed += to_text + metrics.horizontalAdvance(entry.text) + gap;
   if (left + needed - gap > width) left = title_width, to_text = 15, gap = 8;
-  int x = left, y = (legend::line_height - legend::box_size) / 2;
+  const auto width_of = [&](const Entry& entry) { return to_text + metrics.horizontalAdvance(entry.text); };
+  int x = left, y = (legend::line_height - legend::box_size) / 2, of_states = -gap;
+  for (const Entry& entry : entries) of_states += entry.mark == Mark::state ? width_of(entry) + gap : 0;
+  bool before_states = true;
   for (Entry& entry : entries) {
-    const int wide = to_text + metrics.horizontalAdvance(entry.text);
-    if (x > left && x + wide > width) x = left, y += legend::more_height;
+    const int wide = width_of(entry);
+    const bool first_state = entry.mark == Mark::state && std::exchange(before_states, false);
+    if (x > left && x + (first_state ? of_states : wide) > width) x = left, y += legend::more_height;
     entry.at = {x, y};
     entry.text_offset = to_text;
     x += wide + gap;

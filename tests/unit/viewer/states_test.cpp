@@ -2,12 +2,15 @@
 // The strips of the states of threads, and the ticks of samples above them.
 #include <gtest/gtest.h>
 
+#include <QApplication>
 #include <QTest>
 #include <algorithm>
 
 #include "analysis/trace/builder.h"
+#include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/colour_vision.h"
 #include "viewer/drawing/state_strip.h"
+#include "viewer/panels/legend.h"
 #include "viewer/session/view_file.h"
 #include "viewer/timeline/timeline_widget.h"
 
@@ -199,6 +202,32 @@ TEST_F(States, HaveTicksWhereStacksWereSampled) {
   EXPECT_LT(first.indexOf("load"), first.indexOf("train")) << "the innermost function first";
   EXPECT_TRUE(second.contains("[read] (/data/a.bin)") && second.contains("blocked")) << second.toStdString();
   EXPECT_FALSE(tip(400).contains("train.py"));
+}
+
+TEST(StatesInTheLegend, HaveAllTheirNamesInANarrowWindow) {
+  const auto run = index_run("states", simulate({.iterations = 3, .switch_ns = 1'000'000}));
+  Document document(run);
+  ViewState state(*run);
+  Legend legend(document, state);
+  const auto picture = [&](int width) {
+    legend.resize(width, legend.heightForWidth(width));
+    return legend.grab().toImage();
+  };
+  const auto has_all = [](const QImage& image) {
+    const Theme theme = Theme::of(QApplication::palette());
+    return std::ranges::all_of(state_order, [&](ThreadState of) {
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+          if ((image.pixel(x, y) | 0xff000000) == state_colour(of, theme)) return true;
+        }
+      }
+      return false;
+    });
+  };
+  EXPECT_LT(legend.heightForWidth(1900), legend.heightForWidth(500));
+  EXPECT_TRUE(has_all(picture(1900)) && has_all(picture(800)) && has_all(picture(500)));
+  state.set_states_shown(false);
+  EXPECT_FALSE(has_all(picture(1900)));
 }
 
 TEST(StateColours, CanBeToldApartByEverybody) {
