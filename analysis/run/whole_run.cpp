@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analysis/graph/what_if.h"
+#include "analysis/run/add_causes.h"
 #include "analysis/run/pipeline_what_if.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/run/run_links.h"
@@ -57,8 +58,11 @@ RankCpus rank_cpus(const RunAnalysis& run) {
   return out;
 }
 
-// The slow iterations against the others, and those after a change to slower steps against those before it.
-std::optional<RunCauses> causes_in(const RunIndex& index, const RunIterations& iterations) {
+}  // namespace whole_run_parts
+
+void add_causes(const RunIndex& index, RunAnalysis& run) {
+  if (run.refused()) return;
+  const RunIterations& iterations = run.iterations;
   IterationSets slow, changed;
   const std::vector<std::size_t> indices = iterations.slow();
   for (std::size_t i = iterations.warmup; i < iterations.count; ++i) {
@@ -70,17 +74,15 @@ std::optional<RunCauses> causes_in(const RunIndex& index, const RunIterations& i
     changed.usual.assign(iterations.numbers.begin() + static_cast<std::ptrdiff_t>(iterations.warmup), border);
     changed.longer.assign(border, iterations.numbers.end());
   }
-  return causes_of(index, slow, changed);
+  run.causes = causes_of(index, slow, changed);
 }
-
-}  // namespace whole_run_parts
 
 RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {
   RunAnalysis run = analyse_ranks(index, path);
   const Messages messages = whole_run_parts::add_messages(index.trace(), run);
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
-  run.causes = whole_run_parts::causes_in(index, run.iterations);
+  add_causes(index, run);
   const DependencyGraph graph = dependency_graph(index, &messages);
   run.critical_path = critical_path(index, graph);
   if (!run.critical_path) return run;

@@ -25,12 +25,15 @@ namespace {
 
 constexpr int width = 1600, height = 600;
 
-std::shared_ptr<const Run> run_of(std::int64_t slices) {
-  static std::map<std::int64_t, std::shared_ptr<const Run>> runs;
-  auto& run = runs[slices];
+// With states of the threads, which switch every 500 µs, or without.
+std::shared_ptr<const Run> run_of(std::int64_t slices, bool states = false) {
+  static std::map<std::pair<std::int64_t, bool>, std::shared_ptr<const Run>> runs;
+  auto& run = runs[{slices, states}];
   if (!run) {
     // An iteration of four ranks is some 490 slices.
-    run = index_run("simulated", simulate({.ranks = 4, .iterations = static_cast<int>(slices / 490)}));
+    run = index_run(
+        "simulated",
+        simulate({.ranks = 4, .iterations = static_cast<int>(slices / 490), .switch_ns = states ? 500'000 : 0}));
   }
   return run;
 }
@@ -55,8 +58,8 @@ struct Scene {
 };
 
 // Arguments: slices, and the part of the run in view as 1 / n.
-void indexed(benchmark::State& state) {
-  const auto run = run_of(state.range(0));
+void frames(benchmark::State& state, bool states) {
+  const auto run = run_of(state.range(0), states);
   Scene scene(run, 1.0 / static_cast<double>(state.range(1)));
   TimelinePainter painter(scene.document, Theme::light(), QFont("DejaVu Sans"));
   DrawCounts counts = scene.paint(painter);
@@ -65,6 +68,9 @@ void indexed(benchmark::State& state) {
   state.counters["slices"] = static_cast<double>(run->slices);
   state.counters["rectangles"] = static_cast<double>(counts.rectangles);
 }
+
+void indexed(benchmark::State& state) { frames(state, false); }
+void indexed_with_states(benchmark::State& state) { frames(state, true); }
 
 void naive(benchmark::State& state) {
   const auto run = run_of(state.range(0));
@@ -134,6 +140,7 @@ void arguments(benchmark::internal::Benchmark* benchmark) {
   benchmark->Unit(benchmark::kMillisecond);
 }
 BENCHMARK(indexed)->Apply(arguments);
+BENCHMARK(indexed_with_states)->Apply(arguments);
 BENCHMARK(naive)->Apply(arguments);
 BENCHMARK(place_rows)->Arg(100)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(frame_of_many_rows)->Arg(100)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);

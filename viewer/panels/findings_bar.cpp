@@ -139,9 +139,13 @@ void FindingsBar::fit() {
 
 void FindingsBar::go_to(const ShownFinding& finding) {
   if (!finding.rank && !finding.range) return Q_EMIT state_.panel_wanted("Report");  // it has no place but its sentence
-  if (finding.rank) state_.set_pinned(*finding.rank, true);
+  if (finding.rank) {
+    state_.set_pinned(*finding.rank, true);
+    state_.set_collapsed(*finding.rank, false);
+  }
   if (finding.iteration) state_.select_range(*finding.iteration);
   state_.go_to({.rank = finding.rank, .range = finding.range});
+  if (finding.stacks) Q_EMIT state_.stacks_wanted(*finding.stacks);
   Q_EMIT state_.timeline_wanted();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the report found, in one line above the timeline: its verdict, the findings that lead to a place, and the change
-// to make first. A click on a finding goes to its place, and pins its rank.
+// to make first. A click on a finding goes to its place, pins its rank and unfolds it, and shows
+// what the stacks there have more of than others.
 #pragma once
 
 #include <QHBoxLayout>

@@ -22,17 +22,36 @@ class Legend : public QWidget {
 
  public:
   Legend(Document& document, ViewState& state);
-  QSize sizeHint() const override { return {600, 28}; }
+  // Has two lines where one is too narrow.
+  QSize sizeHint() const override { return {600, heightForWidth(width())}; }
   QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
+  bool hasHeightForWidth() const override { return true; }
+  int heightForWidth(int width) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  enum class Mark { phase, waiting, unrecorded, state };
+  struct Entry {
+    QString text;
+    Mark mark = Mark::phase;
+    int which = 0;        // the phase or the state
+    QPoint at = {};       // of its box
+    int text_offset = 0;  // from the box
+  };
+  // The entries in their places, and below the last line.
+  struct Places {
+    std::vector<Entry> entries;
+    int end_x = 0, bottom = 0;  // where the last line ends
+  };
+  Places place(int width) const;
+
   const Document& document_;
   const ViewState& state_;
   std::vector<analysis::Phase> phases_;
   bool unrecorded_ = false;  // lost or paused somewhere
+  bool states_ = false;      // of threads were recorded
 };
 
 }  // namespace paceline::viewer

@@ -167,6 +167,8 @@ constexpr Action table[] = {
      "Move rank do&wn"},
     {find, timeline, "Ctrl+Shift+Up", order_key_help, [](State& s) { move_selected(s, -1); }, view_menu,
      "Move rank u&p"},
+    {find, timeline, "T", "show and hide the states of threads",
+     [](State& s) { s.set_states_shown(!s.states_shown()); }, view_menu, "States of &threads"},
     {find, mouse, "Click on a host's name", "unfold and fold its ranks"},
     {find, window, "Ctrl+P", "show and hide the panels", [](State& s) { s.set_panels_shown(!s.panels_shown()); },
      view_menu, "Show or hide &panels"},

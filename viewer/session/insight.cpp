@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/report/build.h"
+#include "analysis/run/add_causes.h"
 
 namespace paceline::viewer {
 
@@ -77,8 +78,27 @@ TimeRange around(const analysis::TimeInterval& time) {
   return {begin - margin * (end - begin), end + margin * (end - begin)};
 }
 
+// The function that took longer on a late rank, or in an iteration that was slow; empty if it is not known.
+QString function_of(const std::optional<analysis::CauseFunction>& function) {
+  return function ? QString::fromStdString(function->function) : QString();
+}
+std::optional<StackPlace> stacks_of(const analysis::RunAnalysis& run, const Finding& finding,
+                                    const analysis::FindingPlace& place) {
+  const auto& causes = run.causes;
+  if (place.iteration) {
+    const bool slow = causes && causes->slow && std::ranges::binary_search(causes->slow->numbers, *place.iteration);
+    return StackPlace{.of = StackPlace::Of::iteration,
+                      .number = *place.iteration,
+                      .function = slow ? function_of(causes->slow->function) : QString()};
+  }
+  if (!place.rank || (finding.kind != "slow rank" && finding.kind != "irregular rank")) return std::nullopt;
+  return StackPlace{.of = StackPlace::Of::rank,
+                    .number = run.per_rank[*place.rank].rank,
+                    .function = causes ? function_of(causes->ranks[*place.rank].function) : QString()};
+}
+
 // One entry for each of the first places. What is only a remark and leads nowhere is left to the report.
-std::vector<ShownFinding> shown(std::span<const Finding> findings) {
+std::vector<ShownFinding> shown(const analysis::RunAnalysis& run, std::span<const Finding> findings) {
   constexpr std::size_t most_places = 3;
   std::vector<ShownFinding> entries;
   for (const Finding& finding : findings) {
@@ -87,16 +107,20 @@ std::vector<ShownFinding> shown(std::span<const Finding> findings) {
                              .details = QString::fromStdString(finding.text),
                              .rank = std::nullopt,
                              .range = std::nullopt,
-                             .iteration = std::nullopt};
+                             .iteration = std::nullopt,
+                             .stacks = std::nullopt};
     if (finding.places.empty() && finding.severity != Severity::info) entries.push_back(entry);
-    for (const analysis::FindingPlace& place : finding.places | std::views::take(most_places)) {
+    // Its sentence names the cause; each of the iterations has a finding of its own.
+    const bool of_cause = finding.kind == "slow iterations";
+    for (const analysis::FindingPlace& place : finding.places | std::views::take(of_cause ? 1 : most_places)) {
       ShownFinding& there = entries.emplace_back(entry);
-      if (!place.name.empty()) there.text = QString::fromStdString(place.name);
+      if (!place.name.empty() && !of_cause) there.text = QString::fromStdString(place.name);
       there.rank = place.rank;
       if (place.time) there.range = around(*place.time);
       if (place.time && place.iteration) {
         there.iteration = TimeRange{double(place.time->start_ns), double(place.time->end_ns)};
       }
+      there.stacks = stacks_of(run, finding, place);
     }
   }
   std::ranges::stable_sort(entries, std::greater(),
@@ -133,10 +157,12 @@ Insight examine(const Run& run) {
   const analysis::Collectives& collectives = run.index->collectives();
   std::vector<analysis::RunAnalysis> runs;
   runs.push_back(analysis::analyse_ranks(*run.index, run.path.toStdString()));
+  analysis::add_causes(*run.index, runs.back());
   analysis::Report report = analysis::build_report(std::move(runs));
+  std::vector<ShownFinding> findings = insight::shown(report.runs.front(), report.findings);
   return {.figures = std::move(report.runs.front()),
           .verdict = QString::fromStdString(report.verdict.state),
-          .findings = insight::shown(report.findings),
+          .findings = std::move(findings),
           .waits = insight::waits_of(collectives, calls),
           .collectives = CollectiveIndex(collectives, calls)};
 }

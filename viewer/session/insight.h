@@ -12,7 +12,7 @@
 #include "analysis/run/run_analysis.h"
 #include "viewer/session/collective_index.h"
 #include "viewer/session/run.h"
-#include "viewer/session/time_axis.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
@@ -55,6 +55,7 @@ struct ShownFinding {
   std::optional<std::size_t> rank;     // an index into Run::ranks
   std::optional<TimeRange> range;      // what the view shows
   std::optional<TimeRange> iteration;  // that becomes the selected range
+  std::optional<StackPlace> stacks;    // whose samples explain it
 };
 
 struct Insight {

@@ -13,6 +13,7 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
+#include "analysis/trace/stack_frames.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -151,6 +152,18 @@ QString shown_name(const std::string& name, int longest) {
         direction == QChar::DirR || direction == QChar::DirAL || (c >= QChar(0x202a) && c <= QChar(0x202e));
   }
   return right_to_left ? QChar(0x2068) + text + QChar(0x2069) : text;  // first strong isolate
+}
+
+QString frame_text(const analysis::Trace& trace, analysis::FrameId id) {
+  const analysis::Frame& frame = trace.stacks[id];
+  const QString function = shown_name(trace.names[frame.function]);
+  if (frame.file == 0) return function;
+  QString file = shown_name(trace.names[frame.file]);
+  // The path of a file that a system call reads is what matters; that of a source file is long, and its end tells
+  // enough.
+  if (analysis::system_call(trace.names[frame.function]).empty()) file = file.section('/', -1);
+  if (frame.line > 0) file += QString(":%1").arg(frame.line);
+  return QString("%1 (%2)").arg(function, file);
 }
 
 const analysis::Iteration* iteration_of(const Run& run, const SliceRef& ref) {

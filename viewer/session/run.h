@@ -104,6 +104,9 @@ inline const analysis::Kind& kind_of(const Run& run, const SliceRef& ref) {
 // out, and text that runs from right to left is kept apart from the text around it.
 QString shown_name(const std::string& name, int longest = 160);
 
+// A function with its place: "load (data.py:41)", "[read] (/data/a.bin)", "malloc (libc.so.6)".
+QString frame_text(const analysis::Trace& trace, analysis::FrameId frame);
+
 // What a slice or a mark is, for people. Empty texts if it has none.
 // Its name, and an iteration's number.
 QString slice_title(const Run& run, const SliceRef& ref);

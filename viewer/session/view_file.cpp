@@ -92,6 +92,7 @@ QByteArray view_to_json(const ViewState& state, const QByteArray& layout) {
                    {"order", orders[int(state.rank_order())]},
                    {"names_width", state.names_width()},
                    {"panels_shown", state.panels_shown()},
+                   {"states_shown", state.states_shown()},
                    {"layout", QString::fromLatin1(layout.toBase64())}};
   if (const auto range = state.selected_range()) view["selected_ns"] = range_json(*range);
   if (!state.selected_ranks().empty()) {
@@ -158,6 +159,7 @@ QByteArray view_from_json(const QByteArray& text, const QString& file, ViewState
       state.set_row_pinned(rank, row["row"].toString(), true);
     }
   }
+  state.set_states_shown(view["states_shown"].toBool(true));
   choose_colours(with_colours(*chosen_colours(), view["colours"]));
   std::vector<Bookmark> bookmarks;
   for (const QJsonValue& bookmark : view["bookmarks"].toArray()) {

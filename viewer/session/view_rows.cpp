@@ -56,6 +56,10 @@ void ViewState::set_path_shown(bool shown) {
   Q_EMIT path_changed();
 }
 
+void ViewState::set_states_shown(bool shown) {
+  if (std::exchange(states_shown_, shown) != shown) Q_EMIT folds_changed();
+}
+
 std::vector<std::size_t> ViewState::ranks_in_order() const {
   std::vector<std::size_t> order;
   for (const RankGroup& group : groups_) order.insert(order.end(), group.ranks.begin(), group.ranks.end());

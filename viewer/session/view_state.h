@@ -50,6 +50,15 @@ struct Place {
   bool anywhere() const { return rank || range || slice; }
 };
 
+// Whose stacks are compared with those of the others: a rank's or an iteration's, by its number.
+struct StackPlace {
+  enum class Of { rank, iteration };
+
+  Of of = Of::rank;
+  std::int64_t number = 0;
+  QString function = {};  // that explains the difference; may be empty
+};
+
 class ViewState : public QObject {
   Q_OBJECT
 
@@ -138,6 +147,10 @@ class ViewState : public QObject {
   bool path_shown() const { return path_shown_; }
   void set_path_shown(bool shown);
 
+  // The strips of the states of threads are shown below their slices.
+  bool states_shown() const { return states_shown_; }
+  void set_states_shown(bool shown);
+
   // Of a collapsed rank only the strip of phases is shown; of its counters only the first, unless they are unfolded.
   bool collapsed(std::size_t rank) const { return folds_[rank].collapsed; }
   void set_collapsed(std::size_t rank, bool collapsed);
@@ -212,6 +225,7 @@ class ViewState : public QObject {
   void search_wanted();
   void timeline_wanted();  // the keyboard goes back to the timeline
   void panel_wanted(const QString& title);
+  void stacks_wanted(const paceline::viewer::StackPlace& place);
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
   void row_hiding_wanted();           // of the row of the selection
@@ -237,7 +251,7 @@ class ViewState : public QObject {
   std::set<std::size_t> selected_ranks_;
   std::vector<Bookmark> bookmarks_;
   double visited_ns_ = std::numeric_limits<double>::quiet_NaN();  // the bookmark that was jumped to last
-  bool path_shown_ = false;
+  bool path_shown_ = false, states_shown_ = true;
   std::vector<Folds> folds_;  // of each rank
   std::vector<RankGroup> groups_;
   std::set<QString> folded_hosts_, hidden_rows_;

@@ -104,7 +104,8 @@ class RowItem : public Part {
     const Row& row = *placed().row;
     const QString rank = QString("Rank %1").arg(timeline_.geometry().run.trace.ranks[row.rank()].rank);
     if (kind != QAccessible::Name) return {};
-    return row.is_strip() || row.name().isEmpty() ? rank : rank + ", " + row.name();
+    if (row.is_strip() || row.name().isEmpty()) return rank;
+    return rank + ", " + row.name() + (row.is_states() ? ", states" : "");
   }
   QRect rect() const override {
     const Geometry geometry = timeline_.geometry();

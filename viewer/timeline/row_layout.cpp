@@ -8,7 +8,7 @@ namespace row_layout {
 
 bool is_shown(const Row& row, const ViewState& state) {
   if (row.hidden() == Row::Hidden::never) return true;
-  if (!row.shown()) return false;
+  if (!row.shown() || (row.is_states() && !state.states_shown())) return false;
   if (!state.hidden_rows().empty() && state.hidden_rows().contains(row.name())) return false;
   if (state.collapsed(row.rank()) || state.row_pinned(row.rank(), row.name())) return false;
   return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
@@ -48,6 +48,7 @@ void RowLayout::place(int room) {
   for (const auto& [rank, name] : state_.pinned_rows()) {
     for (std::size_t row = first_[rank]; row < first_[rank + 1] && !state_.rank_hidden(rank); ++row) {
       if (all_[row]->name() != name || !all_[row]->shown()) continue;
+      if (all_[row]->is_states() && !state_.states_shown()) continue;
       add(*all_[row]);
       placed_.back().pinned = true;
     }

@@ -91,12 +91,12 @@ TEST_F(Charts, TheFlameGraphAddsUpWhatIsInsideWhat) {
   std::int64_t inside = 0;
   for (const std::uint32_t child : nodes[iteration].children) inside += nodes[child].total_ns;
   EXPECT_LE(inside, nodes[iteration].total_ns);
-  ASSERT_TRUE(graph->box_of(backward));
-  click(graph, graph->box_of(backward)->center());
+  ASSERT_TRUE(graph->chart().box_of(backward));
+  click(&graph->chart(), graph->chart().box_of(backward)->center());
   EXPECT_EQ(*state().selected(), nodes[backward].longest);
-  const int width = graph->box_of(backward)->width();
-  graph->zoom_to(iteration);
-  EXPECT_GT(graph->box_of(backward)->width(), width);
+  const int width = graph->chart().box_of(backward)->width();
+  graph->chart().zoom_to(iteration);
+  EXPECT_GT(graph->chart().box_of(backward)->width(), width);
 }
 
 TEST_F(Charts, TheFlameGraphOfARangeCutsWhatReachesBeyondIt) {

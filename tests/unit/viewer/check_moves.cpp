@@ -212,6 +212,14 @@ const ActionChecks all{
        EXPECT_TRUE(user.state().hidden_rows().empty());
        EXPECT_FALSE(user.state().rank_hidden(1));
      }},
+    {"T",
+     [](const QString& keys) {
+       User user;
+       user.press(keys);
+       EXPECT_FALSE(user.state().states_shown());
+       user.press(keys);
+       EXPECT_TRUE(user.state().states_shown());
+     }},
     {"Ctrl+Shift+Down",
      [](const QString& keys) {
        check_rank_moved(keys, 0, {1, 0, 2, 3});

@@ -150,6 +150,17 @@ analysis::Trace simulate(const SimulatedRun& what) {
   for (RankState& state : states) {
     state.rank->info().start_ns = 0;
     state.rank->info().end_ns = state.now + about(4e6, 0.3);
+    for (TrackBuilder* thread : {state.main, state.loader}) {
+      analysis::ThreadStates states{.time_ns = {}, .running_ns = {}, .waiting_ns = {}, .exact = true};
+      std::int64_t running = 0, waiting = 0;
+      for (std::int64_t time = 0; what.switch_ns > 0 && time < state.now; time += what.switch_ns) {
+        states.time_ns.push_back(time), states.running_ns.push_back(running), states.waiting_ns.push_back(waiting);
+        const std::size_t turn = states.size() % 3;
+        running += turn == 0 ? what.switch_ns : 0;
+        waiting += turn == 1 ? what.switch_ns : 0;
+      }
+      if (!states.empty()) thread->add_states(std::move(states));
+    }
   }
   return builder.finish();
 }

@@ -18,6 +18,7 @@ struct SimulatedRun {
   int late_iteration = -1;  // in whose allreduce one rank arrives late; -1: none
   int late_rank = 0;
   double late_ns = 0;
+  std::int64_t switch_ns = 0;  // of each thread: how long it runs, waits for a CPU and is blocked in turn; 0: not known
 };
 
 analysis::Trace simulate(const SimulatedRun& what);

@@ -79,6 +79,8 @@ class Row {
   virtual QString name() const { return {}; }
   // Whether this is the strip of phases that stands for a rank.
   virtual bool is_strip() const { return false; }
+  // Whether this is a strip of the states of threads, which the view can leave out.
+  virtual bool is_states() const { return false; }
 
   // Before look_up(): begins what only the UI thread may begin.
   virtual void prepare() {}

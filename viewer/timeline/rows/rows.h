@@ -16,7 +16,7 @@ using AddRows = void(Document& document, std::size_t rank, Rows& rows);
 
 // One for each kind of row, defined in its own file and listed in rows.cpp.
 AddRows add_rank_row, add_main_thread_row, add_mpi_rows, add_nccl_rows, add_stream_rows, add_copy_rows, add_thread_rows,
-    add_counter_rows;
+    add_counter_rows, add_state_rows;
 
 // The heading of a host, with the phases of its ranks while they are folded.
 std::unique_ptr<Row> make_host_row(Document& document, const RankGroup& group);

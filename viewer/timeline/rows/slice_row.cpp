@@ -8,6 +8,7 @@
 
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/text/time_text.h"
+#include "viewer/timeline/rows/state_row.h"
 
 namespace paceline::viewer {
 
@@ -381,7 +382,8 @@ std::optional<std::pair<int, int>> SliceRow::place_of(const SliceRef& ref, int l
 
 namespace slice_rows {
 
-// From the first start to the last end; slices of one track nest, so the last outermost one ends last.
+// From the first start to the last end of slices and states; slices of one track nest, so the last outermost one ends
+// last.
 std::pair<std::int64_t, std::int64_t> extent_of(const analysis::Track& track) {
   std::pair extent(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min());
   for (const analysis::Slices* slices : {&track.slices, &track.marks}) {
@@ -389,6 +391,9 @@ std::pair<std::int64_t, std::int64_t> extent_of(const analysis::Track& track) {
     std::size_t last = slices->size() - 1;
     while (last > 0 && slices->depth[last] > 0) --last;
     extent = {std::min(extent.first, slices->start_ns.front()), std::max(extent.second, slices->end_ns(last))};
+  }
+  if (const auto& times = track.states.time_ns; !times.empty()) {
+    extent = {std::min(extent.first, times.front()), std::max(extent.second, times.back())};
   }
   return extent;
 }
@@ -412,7 +417,10 @@ void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind ki
     shared.back().tracks.push_back(t);
     shared.back().end_ns = end_ns;
   }
-  for (Shared& row : shared) rows.push_back(std::make_unique<SliceRow>(document, rank, std::move(row.tracks)));
+  for (const Shared& row : shared) {
+    rows.push_back(std::make_unique<SliceRow>(document, rank, row.tracks));
+    add_state_row(document, rank, row.tracks, rows);
+  }
 }
 
 }  // namespace paceline::viewer

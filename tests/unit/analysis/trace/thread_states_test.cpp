@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "analysis/trace/stacks.h"
+#include "analysis/trace/state_cursor.h"
 
 namespace paceline::analysis {
 namespace {
@@ -29,6 +33,39 @@ TEST(ThreadStates, NothingIsKnownOutside) {
   EXPECT_EQ(cpu_times(example(), 140, 150).known_ns, 0);
   EXPECT_EQ(cpu_times(example(), 120, 120).known_ns, 0);
   EXPECT_EQ(cpu_times({}, 0, 100).known_ns, 0);
+}
+
+// Bursts of switches and long stretches without any, read in steps of all lengths.
+TEST(StateCursor, FindsTheTimesOfEachStep) {
+  std::mt19937_64 random(3);
+  ThreadStates states{.time_ns = {1000}, .running_ns = {0}, .waiting_ns = {0}, .exact = true};
+  while (states.size() < 5000) {
+    const std::int64_t length = random() % 50 == 0 ? 10'000 : 1 + static_cast<std::int64_t>(random() % 9);
+    const std::size_t state = random() % 3;
+    states.time_ns.push_back(states.time_ns.back() + length);
+    states.running_ns.push_back(states.running_ns.back() + (state == 0 ? length : 0));
+    states.waiting_ns.push_back(states.waiting_ns.back() + (state == 1 ? length : 0));
+  }
+  // From the entries one by one.
+  const auto running_before = [&](std::int64_t time) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 1; i < states.size() && states.time_ns[i - 1] < time; ++i) {
+      const bool ran = states.running_ns[i] > states.running_ns[i - 1];
+      sum += ran ? std::min(time, states.time_ns[i]) - states.time_ns[i - 1] : 0;
+    }
+    return static_cast<double>(sum);
+  };
+  for (const std::int64_t longest : {1, 20, 3000, 200'000}) {
+    std::int64_t time = 500;
+    StateCursor cursor(states, time);
+    for (int step = 0; step < 300; ++step) {
+      const std::int64_t next = time + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest + 1));
+      const CpuTimes times = cursor.until(next);
+      EXPECT_NEAR(times.running_ns, running_before(next) - running_before(time), 1e-6);
+      EXPECT_NEAR(times.running_ns + times.waiting_ns + times.blocked_ns, times.known_ns, 1e-6);
+      time = next;
+    }
+  }
 }
 
 TEST(Stacks, EqualStacksAreStoredOnce) {

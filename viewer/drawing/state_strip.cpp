@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/drawing/state_strip.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "analysis/trace/state_cursor.h"
+#include "viewer/drawing/labels.h"
+#include "viewer/text/time_text.h"
+
+namespace paceline::viewer {
+
+using analysis::CpuTimes;
+using analysis::ThreadState;
+using analysis::ThreadStates;
+
+// Strong where a thread had no CPU, pale where it had nothing to do. Their lightness alone tells them apart.
+QRgb state_colour(ThreadState state, const Theme& theme) {
+  switch (state) {
+    case ThreadState::running:
+      return theme.dark ? 0xff2f9a70 : 0xff3f9b6b;
+    case ThreadState::waiting:
+      return theme.dark ? 0xffffb8a8 : 0xff9c0019;
+    case ThreadState::blocked:
+      return theme.dark ? 0xff343b44 : 0xffdfe4ea;
+  }
+  return theme.background;
+}
+
+QString state_text(ThreadState state) {
+  switch (state) {
+    case ThreadState::running:
+      return "running";
+    case ThreadState::waiting:
+      return "waiting for a CPU";
+    case ThreadState::blocked:
+      return "blocked";
+  }
+  return {};
+}
+
+double time_in(const CpuTimes& times, ThreadState state) {
+  switch (state) {
+    case ThreadState::running:
+      return times.running_ns;
+    case ThreadState::waiting:
+      return times.waiting_ns;
+    case ThreadState::blocked:
+      return times.blocked_ns;
+  }
+  return 0;
+}
+
+namespace state_strip {
+
+QRgb* line(QImage& image, int y) { return reinterpret_cast<QRgb*>(image.scanLine(y)); }
+
+// Narrower bins would show a moiré pattern of switches against columns, as in the strip of phases.
+int bin_width(std::span<const ThreadStates* const> threads, const TimeAxis& axis) {
+  const TimeRange visible = axis.visible();
+  std::size_t most = 0;
+  for (const ThreadStates* states : threads) {
+    const auto& times = states->time_ns;
+    const auto first = std::ranges::lower_bound(times, static_cast<std::int64_t>(visible.begin_ns));
+    const auto last = std::lower_bound(first, times.end(), static_cast<std::int64_t>(visible.end_ns));
+    most = std::max(most, static_cast<std::size_t>(last - first));
+  }
+  const auto width = static_cast<std::size_t>(axis.width());
+  // Each bin has a nanosecond at least.
+  const int least = static_cast<int>(std::ceil(std::max(1.0, 1 / axis.ns_per_pixel())));
+  return 2 * most <= width ? least : static_cast<int>(std::clamp<std::size_t>(24 * width / most, 2, 12));
+}
+
+// The samples that a time is not after.
+std::size_t first_from(const analysis::StackSamples& samples, std::size_t from, double time_ns) {
+  const auto begin = samples.time_ns.begin() + static_cast<std::ptrdiff_t>(from);
+  return static_cast<std::size_t>(std::lower_bound(begin, samples.time_ns.end(), std::int64_t(std::ceil(time_ns))) -
+                                  samples.time_ns.begin());
+}
+
+}  // namespace state_strip
+
+void draw_states(QImage& image, int height, std::span<const ThreadStates* const> threads, const TimeAxis& axis,
+                 const Theme& theme) {
+  auto from = static_cast<std::int64_t>(axis.time_at(0));
+  std::vector<analysis::StateCursor> cursors;
+  for (const ThreadStates* states : threads) cursors.emplace_back(*states, from);
+  std::vector<QRgb*> lines;  // from the bottom to the top
+  for (int y = image.height() - 1; y >= image.height() - height; --y) lines.push_back(state_strip::line(image, y));
+  const int bin = state_strip::bin_width(threads, axis);
+  for (int x = 0; x < axis.width(); x += bin) {
+    const int end = std::min(x + bin, axis.width());
+    const auto to = static_cast<std::int64_t>(axis.time_at(end));
+    CpuTimes times;
+    for (analysis::StateCursor& cursor : cursors) {
+      const CpuTimes of = cursor.until(to);
+      times.running_ns += of.running_ns, times.waiting_ns += of.waiting_ns, times.blocked_ns += of.blocked_ns;
+    }
+    const auto whole = static_cast<double>(std::max<std::int64_t>(to - std::exchange(from, to), 1));
+    double sum = 0;
+    std::size_t filled = 0;
+    for (const ThreadState state : state_order) {
+      sum += time_in(times, state);
+      const auto top = std::min(lines.size(), static_cast<std::size_t>(sum / whole * height + 0.5));
+      const QRgb colour = state_colour(state, theme);
+      for (; filled < top; ++filled) std::fill(lines[filled] + x, lines[filled] + end, colour);
+    }
+  }
+}
+
+void draw_samples(QImage& image, int height, const analysis::StackSamples& samples, const TimeAxis& axis, QRgb colour) {
+  std::vector<QRgb*> lines;
+  for (int y = 0; y < height; ++y) lines.push_back(state_strip::line(image, y));
+  std::size_t at = state_strip::first_from(samples, 0, axis.time_at(0));
+  while (at < samples.size()) {
+    const int x = static_cast<int>(axis.x_of(static_cast<double>(samples.time_ns[at])));
+    if (x >= axis.width()) return;
+    for (QRgb* one : lines) one[x] = colour;
+    at = state_strip::first_from(samples, at + 1, axis.time_at(x + 1));
+  }
+}
+
+std::optional<StateStretch> state_at(const ThreadStates& states, double time_ns) {
+  if (!states.exact) return std::nullopt;
+  const auto time = static_cast<std::int64_t>(time_ns);
+  const auto after = std::ranges::upper_bound(states.time_ns, time);
+  if (after == states.time_ns.begin() || after == states.time_ns.end()) return std::nullopt;
+  const auto next = static_cast<std::size_t>(after - states.time_ns.begin());
+  StateStretch stretch{.state = ThreadState::blocked, .start_ns = *(after - 1), .end_ns = *after};
+  if (states.running_ns[next] > states.running_ns[next - 1]) stretch.state = ThreadState::running;
+  if (states.waiting_ns[next] > states.waiting_ns[next - 1]) stretch.state = ThreadState::waiting;
+  return stretch;
+}
+
+QString state_lines(const CpuTimes& times) {
+  QString lines;
+  for (const ThreadState state : state_order) {
+    const double ns = time_in(times, state);
+    if (ns < 0.5) continue;
+    lines += tooltip_line(state_text(state),
+                          QString("%1, %2").arg(duration_text(std::llround(ns)), share_text(ns / times.known_ns)));
+  }
+  return lines;
+}
+
+}  // namespace paceline::viewer
