@@ -60,7 +60,7 @@ ELSEWHERE = {
     "docs/record.md": {CLUSTER: [r"srun "], READER: [r".*\./train ", r".*train\.py$", r".*…", r"kill ", r"paceline info run$"]},
     "docs/analyse.md": {READER: [r".*…", r"paceline info 'log", r"paceline report (scorep|traces|dumps)"]},
     "docs/queries.md": {},
-    "docs/python.md": {OTHER_TEST: [r"samples/", r"pip install", r"jupyter "]},
+    "docs/python.md": {OTHER_TEST: [r"pip install", r"(paceline record .*)?jupyter "]},
     "docs/view.md": {},
     "docs/train.md": {GPU: [r".*--device cuda", r".*--libraries"], OTHER_TEST: [r"samples/"], CLUSTER: [r"qsub "],
                       READER: [r"tensorboard ", r".*(imagenet|cifar10|--config run\.toml|--data DIR|--import-weights)"]},
