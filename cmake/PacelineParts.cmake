@@ -17,9 +17,15 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(OTF2 REQUIRED IMPORTED_TARGET otf2)
+set(PACELINE_STATIC_LIBARCHIVE OFF CACHE BOOL
+    "Link the formats that are read from libarchive.a, without libxml2 and ICU, as the wheel does (needs libbz2-dev liblzma-dev nettle-dev)")
+set(libarchive PkgConfig::LIBARCHIVE)
+if(PACELINE_STATIC_LIBARCHIVE)
+  find_library(LIBARCHIVE_ARCHIVE libarchive.a REQUIRED)
+  set(libarchive "$<BUILD_INTERFACE:${LIBARCHIVE_ARCHIVE};nettle;lzma;bz2;paceline_zstd>")
+endif()
 add_library(paceline_foreign INTERFACE)
-target_link_libraries(paceline_foreign INTERFACE simdjson::simdjson PkgConfig::SQLITE PkgConfig::ZLIB PkgConfig::LIBARCHIVE
-                      PkgConfig::OTF2)
+target_link_libraries(paceline_foreign INTERFACE simdjson::simdjson PkgConfig::SQLITE "${libarchive}" PkgConfig::ZLIB PkgConfig::OTF2)
 
 # MISSING: the list of Debian packages that were not found, empty where all are there.
 function(paceline_part name what missing)

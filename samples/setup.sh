@@ -22,7 +22,7 @@ for option; do
       tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py python3-jsonschema gfortran iproute2
                  bubblewrap clang-format shellcheck clang-16 clang-tidy-16 libclang-rt-16-dev lld-16 gcovr libmpich-dev mpich
-                 libseccomp-dev musl-tools netpipe-openmpi otf2-tools python3-torch protobuf-compiler) ;;
+                 libbz2-dev liblzma-dev nettle-dev libseccomp-dev musl-tools netpipe-openmpi otf2-tools python3-torch protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2
@@ -53,12 +53,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# pyarrow, which the tests of `paceline export --to arrow` read with, has no Debian package: an environment of its own.
-if [ $tests = yes ] && [ ! -x build/deps/pyarrow/bin/python3 ]; then
-  echo "Fetching pyarrow (PyPI)"
-  python3 -m venv build/deps/pyarrow.part && build/deps/pyarrow.part/bin/pip install -q --only-binary=:all: pyarrow==26.0.1 &&
-    mv build/deps/pyarrow.part build/deps/pyarrow ||
-    echo "setup.sh: pyarrow was not fetched: the test of Arrow exports will be skipped" >&2
+# Debian has no package of what the tests of the Python package and of Arrow exports read tables with: an environment of its own.
+if [ $tests = yes ] && [ ! -x build/deps/python/bin/python3 ]; then
+  echo "Fetching pyarrow, pandas, Polars and others (PyPI)"
+  rm -rf build/deps/python.part
+  python3 -m venv build/deps/python.part &&
+    build/deps/python.part/bin/pip install -q --only-binary=:all: --require-hashes -r tests/python-requirements.txt &&
+    mv build/deps/python.part build/deps/python ||
+    echo "setup.sh: pyarrow and others were not fetched: tests of tables in Python will be skipped" >&2
 fi
 
 # The NVTX 3 headers: the CUDA toolkit's where there is one, else those of PyPI's package, unpacked beside the build.

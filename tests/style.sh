@@ -12,7 +12,7 @@ fix=${1:-}
 tools=build/deps/style
 if [ ! -x $tools/bin/reuse ]; then
   rm -rf $tools
-  python3 -m venv $tools && $tools/bin/pip install -q --only-binary=ruff ruff==0.17.6 reuse==6.2.0
+  python3 -m venv $tools && $tools/bin/pip install -q --require-hashes -r tests/style-requirements.txt
 fi
 
 status=0

@@ -47,7 +47,8 @@ std::optional<Interval> factor_interval(const std::vector<double>& measured, con
   const auto spread = mean_spread(influence);
   const bool equal = std::ranges::all_of(influence, [](double of) { return of == 0; });
   if (!spread || (!equal && !mean_spread(changed))) return std::nullopt;
-  const double half = std::hypot(t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance), error);
+  const double t = t_quantile_two_sided(0.05, spread->degrees);
+  const double half = std::sqrt(t * t * spread->variance + error * error);  // std::hypot needs glibc 2.35
   return Interval{std::exp(-half), std::exp(half)};
 }
 

@@ -14,18 +14,19 @@ namespace paceline::analysis {
 // The schema paceline.report/1; what does not apply is absent. Everything else renders the same figures.
 nlohmann::ordered_json report_json(const Report& report);
 
-std::string render_json(const Report& report);
-std::string render_text(const Report& report);  // for the terminal
-std::string render_markdown(const Report& report);
-std::string render_csv(const Report& report);   // one row a run and rank, and one a table's row
-std::string render_html(const Report& report);  // one file, nothing loaded from elsewhere
+std::string render_json(const Report& report);      // report_json() as text
+std::string render_text(const Report& report);      // for the terminal
+std::string render_markdown(const Report& report);  // for an issue or a wiki
+std::string render_csv(const Report& report);       // one row a run and rank, and one a table's row
+std::string render_html(const Report& report);      // one file, nothing loaded from elsewhere
 
-// The tables of the runs as CSV, beside render_csv(), complete: ranges, collectives, messages and iterations. One
-// without rows is left out.
+// A table as a file.
 struct CsvFile {
   std::string name;  // "report-ranges.csv"
-  std::string text;
+  std::string text;  // with a header line
 };
+// The tables of the runs as CSV, beside render_csv(), complete: ranges, collectives, messages and iterations. One
+// without rows is left out.
 std::vector<CsvFile> render_csv_tables(const Report& report);
 
 }  // namespace paceline::analysis

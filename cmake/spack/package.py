@@ -29,5 +29,5 @@ class Paceline(CMakePackage):
         depends_on(library, when="+viewer")
 
     def cmake_args(self):
-        return [self.define("PACELINE_TESTS", "OFF"), self.define("PACELINE_CUDA", "OFF"),
+        return [self.define("PACELINE_TESTS", "OFF"), self.define("PACELINE_CUDA", "OFF"), self.define("PACELINE_PYTHON", "OFF"),
                 self.define_from_variant("PACELINE_VIEWER", "viewer"), self.define_from_variant("PACELINE_TRAINER", "trainer")]

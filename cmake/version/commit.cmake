@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D SOURCES=FOLDER -D OUTPUT=FILE -P commit.cmake: writes a source file with the commit of the source tree, "unknown" if
 # it is not a git repository of its own. The file is only touched if the commit is another one.
+cmake_minimum_required(VERSION 3.25)
 set(commit unknown)
 if(EXISTS ${SOURCES}/.git)
   execute_process(COMMAND git -C ${SOURCES} describe --always --dirty=+changes --abbrev=10 --exclude=*

@@ -20,7 +20,18 @@ if ls /packages/*.whl >/dev/null 2>&1; then
   quietly python3 -m venv /opt/python
   quietly /opt/python/bin/pip install --no-index /packages/*.whl
   echo "the wheel: installed in a new environment in $SECONDS s"
-  quietly /opt/python/bin/paceline record -o nothing -- true  # a recording needs MPI or NVTX, which wheel.sh has
+  /opt/python/bin/paceline --version
+  # The root has neither MPI nor NVTX, so a script records itself.
+  cat >part.py <<'PY'
+import time, paceline
+with paceline.Recorder("part", "--sample", "100"):
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end: pass
+PY
+  quietly /opt/python/bin/python part.py
+  quietly /opt/python/bin/paceline report part
+  /opt/python/bin/paceline query part 'SELECT file FROM frames' | grep -q '/part\.py$' ||
+    fail "the recording has no stacks of the script"
   quietly /opt/python/bin/paceline info /packages/closed.pace
   /opt/python/bin/python -c '
 import paceline

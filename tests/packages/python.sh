@@ -7,4 +7,4 @@ sources=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mpirun --bind-to none -n 2 "$1/bin/paceline" record -o "$work/run2" -- "$3"
-PYTHONPATH=$1/python "$2" "$sources/tests/packages/python_test.py" "$work/run2" "$sources/samples/python/slowest_rank.ipynb"
+PATH=$1/bin:$PATH PYTHONPATH=$1/python "$2" "$sources/tests/packages/python_test.py" "$work/run2" "$sources/samples/python/slowest_rank.ipynb"

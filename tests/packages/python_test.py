@@ -11,8 +11,11 @@ import json
 import os
 import pathlib
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
 
 try:
     import duckdb
@@ -26,6 +29,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import paceline
+from paceline._program import program
 
 path = sys.argv[1]
 run = paceline.load(path)
@@ -80,6 +84,20 @@ for wrong, words in ((lambda: paceline.load("no/such/run"), "no/such/run: "),
         raise SystemExit("an error was expected")
     except paceline.Error as error:
         assert str(error).startswith(words), error
+for wrong in (lambda: paceline.load("a\0b"), lambda: paceline.query(run, "SELECT 1\0")):
+    try:
+        wrong()
+        raise SystemExit("an error was expected")
+    except ValueError as error:
+        assert str(error) == "embedded null character", error
+
+# Ctrl-C ends a query that would never end.
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    paceline.query(run, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")
+    raise SystemExit("the query ended")
+except KeyboardInterrupt:
+    pass
 assert doctest.testmod(paceline, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0
 
 if len(sys.argv) > 2:
@@ -92,6 +110,19 @@ if len(sys.argv) > 2:
     last = "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
     assert last.startswith("Rank 1 is the slowest"), last
     print(last.strip())
+
+    # A cell of a notebook whose kernel was started by `paceline record` is recorded, and nothing else of the notebook.
+    with tempfile.TemporaryDirectory() as folder:
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (
+            "import paceline, time\n\ndef outside(end):\n    while time.monotonic() < end: pass\n\noutside(time.monotonic() + 0.1)",
+            "def inside(end):\n    while time.monotonic() < end: pass\n\n"
+            "with paceline.Recorder() as recorder:\n    inside(time.monotonic() + 0.3)",
+            "functions = paceline.load(recorder.output).query('SELECT function FROM frames').to_arrow()['function'].to_pylist()\n"
+            "assert 'inside' in functions and 'outside' not in functions, functions")])
+        nbformat.write(notebook, f"{folder}/cell.ipynb")
+        subprocess.run([program(), "record", "--capture-range", "cudaProfilerApi", "--sample", "200", "-o", "cells", "--", sys.executable, "-c",
+                        "import nbclient, nbformat; nbclient.NotebookClient(nbformat.read('cell.ipynb', as_version=4), timeout=120).execute()"],
+                       cwd=folder, check=True)
 
 # docs/python.md beside two runs of iterations.
 document = (pathlib.Path(__file__).resolve().parents[2] / "docs/python.md").read_text()

@@ -74,12 +74,12 @@ class Report:
     def __init__(self, texts):
         self._texts = texts
         #: The JSON document (schema paceline.report/1) as a dict.
-        self.data = _json.loads(texts.json)
+        self.data = _json.loads(texts["json"])
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        objects = _json.loads(self._texts.json, object_hook=lambda entry: _SimpleNamespace(**entry))
+        objects = _json.loads(self._texts["json"], object_hook=lambda entry: _SimpleNamespace(**entry))
         self.__dict__.update(objects.__dict__)
         if name not in self.__dict__:
             raise AttributeError(f"the report has no {name}; there are {', '.join(sorted(objects.__dict__))}")
@@ -88,22 +88,22 @@ class Report:
     @property
     def text(self) -> str:
         """The report for a terminal."""
-        return self._texts.text
+        return self._texts["text"]
 
     @property
     def markdown(self) -> str:
         """The report as Markdown."""
-        return self._texts.markdown
+        return self._texts["markdown"]
 
     @property
     def csv(self) -> str:
         """One row for each run and rank, as CSV."""
-        return self._texts.csv
+        return self._texts["csv"]
 
     @property
     def html(self) -> str:
         """The report as a page that loads nothing from elsewhere."""
-        return self._texts.html
+        return self._texts["html"]
 
     def __str__(self):
         return self.text
@@ -125,7 +125,7 @@ class Run:
 
     def _table(self, name):
         if name not in self._tables:
-            self._tables[name] = Table(_core.table(self._core, name))
+            self._tables[name] = Table(self._core.table(name))
         return self._tables[name]
 
     @property
@@ -213,7 +213,7 @@ def load(path: str | _os.PathLike, *, iterations: str = "") -> Run:
     Traceback (most recent call last):
     paceline._core.Error: no/such/run: no such file or directory
     """
-    return Run(_core.load(_os.fspath(path), iterations))
+    return Run(_core.LoadedRun(_os.fspath(path), iterations))
 
 
 def query(run: Run, sql: str) -> Table:
@@ -222,7 +222,7 @@ def query(run: Run, sql: str) -> Table:
     Times are in ns. A column with integers and real numbers is real, and one with numbers and texts is text. Raises
     `paceline.Error` with the line and column of a mistake.
     """
-    return Table(_core.query(run._core, sql))
+    return Table(run._core.query(sql))
 
 
 def report(*runs: Run) -> Report:

@@ -23,10 +23,11 @@ class Recorder:
 
     The recorder has to be there when a process starts. So the first Recorder of a script that does not run under
     `paceline record` starts the script again under it: make it at the top of the script. Under `mpirun` or `torchrun` each
-    rank does so. A notebook cannot be started again; use `Recorder(…).run(command)` there.
+    rank does so. A notebook cannot be started again. Its cells can be recorded if Jupyter was started by
+    `paceline record --capture-range cudaProfilerApi -- jupyter notebook`; otherwise use `Recorder(…).run(command)`.
 
     `output` is the directory for the traces, and `options` are options of `paceline record`, such as
-    `"--counters", "0"`. A script that is started by `paceline record` itself is recorded as its options say, and
+    `"--counters", "0"`. What is started by `paceline record` itself is recorded as its options say, also `output`, and
     `start()` and `stop()` only matter with `--capture-range cudaProfilerApi`.
     """
 
@@ -49,13 +50,14 @@ class Recorder:
         """Starts recording. The first call starts the script again where it does not run under the recorder."""
         if not _is_recorded():
             if not sys.argv or not sys.argv[0] or "ipykernel" in sys.modules:
-                raise RuntimeError("paceline.Recorder: only a script can be recorded from within; use "
-                                   "Recorder(…).run(command), or start Python with paceline record")
+                raise RuntimeError("paceline.Recorder: only a script can be recorded from within; use Recorder(…).run(command), "
+                                   "or start Jupyter with paceline record --capture-range cudaProfilerApi -- jupyter notebook")
             sys.stdout.flush()
             sys.stderr.flush()
             command = self._command("--capture-range", "cudaProfilerApi")
             words = getattr(sys, "orig_argv", ["python", *sys.argv])  # Python 3.9 does not keep its own options
             os.execv(command[0], [*command, sys.executable, *words[1:]])
+        self.output = os.environ["PACELINE_OUTPUT"]
         self._switch("cudaProfilerStart")
 
     def stop(self) -> None:

@@ -61,7 +61,7 @@ ELSEWHERE = {
     "docs/analyse.md": {OTHER_TEST: [r"paceline watch --stacks"],
                         READER: [r".*…", r"paceline info 'log", r"paceline report (scorep|traces|dumps)"]},
     "docs/queries.md": {},
-    "docs/python.md": {OTHER_TEST: [r"samples/", r"pip install", r"jupyter "]},
+    "docs/python.md": {OTHER_TEST: [r"pip install", r"(paceline record .*)?jupyter "]},
     "docs/view.md": {},
     "docs/train.md": {GPU: [r".*--device cuda", r".*--libraries"], OTHER_TEST: [r"samples/"], CLUSTER: [r"qsub "],
                       READER: [r"tensorboard ", r".*(imagenet|cifar10|--config run\.toml|--data DIR|--import-weights)"]},
