@@ -78,6 +78,16 @@ std::vector<std::string> cells(std::vector<std::string> first, const LossParts& 
   return first;
 }
 
+// Most runs have a few of the causes only.
+void remove_empty_columns(Table& table) {
+  if (table.rows.empty()) return;
+  for (std::size_t column = table.columns.size(); column-- > 0;) {
+    if (std::ranges::any_of(table.rows, [&](const auto& row) { return row[column] != no_value; })) continue;
+    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(column));
+    for (auto& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+}
+
 void tables(const RunAnalysis& run, std::vector<Table>& out) {
   if (!run.causes) return;
   Table table{.id = "lost-by-cause",
@@ -94,6 +104,7 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
     if (rank.transfer.sum() > 0) table.rows.push_back(cells({number, "transfer"}, rank.transfer));
     if (rank.own.sum() > 0) table.rows.push_back(cells({number, "own work"}, rank.own));
   }
+  remove_empty_columns(table);
   out.push_back(std::move(table));
   Table longer{.id = "longer-by-cause",
                .title = "Why iterations took longer",
@@ -106,6 +117,7 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
   if (const auto& changed = run.causes->changed) {
     longer.rows.push_back(cells({number_list(changed->numbers), "those before"}, changed->parts));
   }
+  remove_empty_columns(longer);
   out.push_back(std::move(longer));
 }
 

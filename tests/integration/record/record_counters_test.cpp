@@ -64,6 +64,9 @@ TEST_F(RecordCounters, MeasureTheProgramsUse) {
   const analysis::Trace trace = load();
   const analysis::Rank& rank = trace.ranks.at(0);
 
+  std::string counts_storage;
+  std::ifstream("/proc/sys/kernel/task_delayacct") >> counts_storage;
+  EXPECT_EQ(find_counter(rank, "waiting for storage", "main thread") != nullptr, counts_storage == "1");
   const Samples* cpu = find_counter(rank, "CPU time");
   ASSERT_NE(cpu, nullptr);
   EXPECT_EQ(cpu->unit, "µs");

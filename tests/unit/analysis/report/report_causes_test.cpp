@@ -112,6 +112,12 @@ TEST(ReportCauses, ASoundRunIsToldNothing) {
   EXPECT_THAT(report.verdict.state, Not(HasSubstr("CPU")));
 }
 
+TEST(ReportCauses, TablesHaveTheCausesThatThereAre) {
+  const std::string text = render_text(starved());
+  EXPECT_THAT(text, HasSubstr("rank  lost in   no CPU  bytes moving    lost\n"));
+  EXPECT_THAT(text, HasSubstr("iterations  against         no CPU    lost\n"));
+}
+
 TEST(ReportCauses, JsonHasTheParts) {
   const Json json = Json::parse(render_json(starved()));
   const Json& run = json["runs"][0];
