@@ -14,6 +14,7 @@
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/stack_frames.h"
+#include "analysis/trace/state_cursor.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -67,6 +68,7 @@ void fill(RankIndex& index, const analysis::RunIndex& run, std::size_t r) {
   for (const analysis::Track& track : rank.tracks) {
     index.graphs.push_back(graph_of(track.samples));
     index.kinds.push_back(kinds_of(track, seen));
+    index.few_states.push_back(analysis::each_nth(track.states, states_step));
   }
 }
 
