@@ -73,4 +73,7 @@ class StateCursor {
   Sums sums_;
 };
 
+// Each n-th entry and the last one: the same sums, known at fewer times.
+ThreadStates each_nth(const ThreadStates& states, std::size_t n);
+
 }  // namespace paceline::analysis

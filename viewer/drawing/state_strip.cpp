@@ -57,20 +57,19 @@ namespace state_strip {
 
 QRgb* line(QImage& image, int y) { return reinterpret_cast<QRgb*>(image.scanLine(y)); }
 
+// How many entries of a thread are in view.
+std::size_t entries_in(const ThreadStates& states, const TimeRange& view) {
+  const auto first = std::ranges::lower_bound(states.time_ns, static_cast<std::int64_t>(view.begin_ns));
+  const auto last = std::lower_bound(first, states.time_ns.end(), static_cast<std::int64_t>(view.end_ns));
+  return static_cast<std::size_t>(last - first);
+}
+
 // Narrower bins would show a moiré pattern of switches against columns, as in the strip of phases.
-int bin_width(std::span<const ThreadStates* const> threads, const TimeAxis& axis) {
-  const TimeRange visible = axis.visible();
-  std::size_t most = 0;
-  for (const ThreadStates* states : threads) {
-    const auto& times = states->time_ns;
-    const auto first = std::ranges::lower_bound(times, static_cast<std::int64_t>(visible.begin_ns));
-    const auto last = std::lower_bound(first, times.end(), static_cast<std::int64_t>(visible.end_ns));
-    most = std::max(most, static_cast<std::size_t>(last - first));
-  }
+int bin_width(std::size_t entries, const TimeAxis& axis) {
   const auto width = static_cast<std::size_t>(axis.width());
   // Each bin has a nanosecond at least.
   const int least = static_cast<int>(std::ceil(std::max(1.0, 1 / axis.ns_per_pixel())));
-  return 2 * most <= width ? least : static_cast<int>(std::clamp<std::size_t>(24 * width / most, 2, 12));
+  return 2 * entries <= width ? least : static_cast<int>(std::clamp<std::size_t>(24 * width / entries, 2, 12));
 }
 
 // The samples that a time is not after.
@@ -82,14 +81,21 @@ std::size_t first_from(const analysis::StackSamples& samples, std::size_t from, 
 
 }  // namespace state_strip
 
-void draw_states(QImage& image, int height, std::span<const ThreadStates* const> threads, const TimeAxis& axis,
+void draw_states(QImage& image, int height, std::span<const StripStates> threads, const TimeAxis& axis,
                  const Theme& theme) {
+  constexpr std::size_t entries_for_few = 4 * states_step;  // in a column, so that it has at least four of the few
   auto from = static_cast<std::int64_t>(axis.time_at(0));
   std::vector<analysis::StateCursor> cursors;
-  for (const ThreadStates* states : threads) cursors.emplace_back(*states, from);
+  std::size_t most = 0;
+  for (const auto& [all, few] : threads) {
+    const std::size_t entries = state_strip::entries_in(*all, axis.visible());
+    const bool many = entries > entries_for_few * static_cast<std::size_t>(axis.width());
+    cursors.emplace_back(many ? *few : *all, from);
+    most = std::max(most, entries);
+  }
   std::vector<QRgb*> lines;  // from the bottom to the top
   for (int y = image.height() - 1; y >= image.height() - height; --y) lines.push_back(state_strip::line(image, y));
-  const int bin = state_strip::bin_width(threads, axis);
+  const int bin = state_strip::bin_width(most, axis);
   for (int x = 0; x < axis.width(); x += bin) {
     const int end = std::min(x + bin, axis.width());
     const auto to = static_cast<std::int64_t>(axis.time_at(end));

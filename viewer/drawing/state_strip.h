@@ -11,6 +11,7 @@
 
 #include "analysis/trace/state_stretches.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/session/run.h"
 #include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
@@ -23,10 +24,15 @@ QRgb state_colour(analysis::ThreadState state, const Theme& theme);
 QString state_text(analysis::ThreadState state);  // "waiting for a CPU"
 double time_in(const analysis::CpuTimes& times, analysis::ThreadState state);
 
+// The states of a thread, and one of states_step entries of them.
+struct StripStates {
+  const analysis::ThreadStates *all, *few;
+};
+
 // Draws the strip of these threads into the lowest `height` lines of the image, which is as wide as the axis; leaves
 // time without known states as it is. May be called in any thread. Cost: threads × columns × log n.
-void draw_states(QImage& image, int height, std::span<const analysis::ThreadStates* const> threads,
-                 const TimeAxis& axis, const Theme& theme);
+void draw_states(QImage& image, int height, std::span<const StripStates> threads, const TimeAxis& axis,
+                 const Theme& theme);
 // Draws a tick into the uppermost `height` lines of each column that has a sample. Cost: columns × log n.
 void draw_samples(QImage& image, int height, const analysis::StackSamples& samples, const TimeAxis& axis, QRgb colour);
 

@@ -14,6 +14,7 @@
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/stack_frames.h"
+#include "analysis/trace/state_cursor.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -67,6 +68,7 @@ void fill(RankIndex& index, const analysis::RunIndex& run, std::size_t r) {
   for (const analysis::Track& track : rank.tracks) {
     index.graphs.push_back(graph_of(track.samples));
     index.kinds.push_back(kinds_of(track, seen));
+    index.few_states.push_back(analysis::each_nth(track.states, states_step));
   }
 }
 
@@ -159,8 +161,7 @@ QString frame_text(const analysis::Trace& trace, analysis::FrameId id) {
   const QString function = shown_name(trace.names[frame.function]);
   if (frame.file == 0) return function;
   QString file = shown_name(trace.names[frame.file]);
-  // The path of a file that a system call reads is what matters; that of a source file is long, and its end tells
-  // enough.
+  // A system call shows the whole path of its file. Of a source file, the last part of the path is enough.
   if (analysis::system_call(trace.names[frame.function]).empty()) file = file.section('/', -1);
   if (frame.line > 0) file += QString(":%1").arg(frame.line);
   return QString("%1 (%2)").arg(function, file);

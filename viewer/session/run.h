@@ -43,7 +43,11 @@ struct RankIndex {
   bool incomplete = false;                           // damaged, or events of the main thread were lost
   std::vector<CounterGraph> graphs;                  // one for each track
   std::vector<std::vector<analysis::KindId>> kinds;  // of each track: those that its slices have, in any order
+  std::vector<analysis::ThreadStates> few_states;    // of each track: one of states_step entries
 };
+
+// Pictures of a long time read few_states instead of all, which lie in memory that is not in the cache.
+inline constexpr std::size_t states_step = 32;
 
 using analysis::RunIteration;
 

@@ -20,7 +20,7 @@ bool has_states(const analysis::Track& track) { return !track.states.empty() || 
 StateRow::StateRow(Document& document, std::size_t rank, std::vector<std::size_t> tracks, Hidden hidden, bool labelled)
     : Row(document, rank, hidden), tracks_(std::move(tracks)), labelled_(labelled) {
   for (const std::size_t t : tracks_) {
-    states_.push_back(&track(t).states);
+    states_.push_back({&track(t).states, &index().few_states[t]});
     sampled_ = sampled_ || track(t).stacks.size() > 0;
   }
 }
@@ -72,8 +72,8 @@ QString StateRow::header_tooltip(const ViewState&) const {
 }
 
 std::optional<StateStretch> StateRow::stretch_at(double time_ns) const {
-  for (const analysis::ThreadStates* states : states_) {
-    if (const auto stretch = state_at(*states, time_ns)) return stretch;
+  for (const StripStates& states : states_) {
+    if (const auto stretch = state_at(*states.all, time_ns)) return stretch;
   }
   return std::nullopt;
 }
@@ -126,8 +126,8 @@ QString StateRow::tooltip(const RowPoint& point) {
   }
   // Several states share the column, or only sums are known: the shares over ten columns say more than those of one.
   const auto margin = static_cast<std::int64_t>(4.5 * point.ns_per_pixel);
-  for (const analysis::ThreadStates* states : states_) {
-    const auto times = cpu_times(*states, begin - margin, end + margin);
+  for (const StripStates& states : states_) {
+    const auto times = cpu_times(*states.all, begin - margin, end + margin);
     if (times.known_ns <= 0) continue;
     return viewer::tooltip(name() + ": states in " + duration_text(std::llround(times.known_ns)),
                            state_lines(times) + sample);

@@ -36,7 +36,7 @@ class StateRow : public Row {
   QString sample_lines(const RowPoint& point) const;
 
   std::vector<std::size_t> tracks_;
-  std::vector<const analysis::ThreadStates*> states_;
+  std::vector<StripStates> states_;
   bool labelled_, sampled_ = false;
   KindSet kinds_;
   QImage drawn_;  // between look_up() and paint()

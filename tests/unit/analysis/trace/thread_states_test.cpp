@@ -68,6 +68,15 @@ TEST(StateCursor, FindsTheTimesOfEachStep) {
   }
 }
 
+TEST(ThreadStates, EachNthEntryHasTheSameSums) {
+  const ThreadStates few = each_nth(example(), 3);
+  EXPECT_EQ(few.time_ns, (std::vector<std::int64_t>{100, 135, 140}));
+  EXPECT_EQ(few.running_ns, (std::vector<std::int64_t>{0, 10, 15}));
+  EXPECT_EQ(few.waiting_ns, (std::vector<std::int64_t>{0, 5, 5}));
+  EXPECT_EQ(each_nth(example(), 4).time_ns, (std::vector<std::int64_t>{100, 140}));
+  EXPECT_TRUE(each_nth({}, 3).empty());
+}
+
 TEST(Stacks, EqualStacksAreStoredOnce) {
   Stacks stacks;
   const FrameId outer = stacks.frame({1, 2, 3}), inner = stacks.frame({4, 2, 9});
