@@ -413,9 +413,9 @@ void LiveRank::await_script_requests(Thread& thread, std::uint64_t scope, std::u
   const std::uint64_t last = std::min(std::max(fields[0], fields[1]), fields[0] + live_rank_parts::most_open);
   for (std::uint64_t request = fields[0]; request <= last; ++request) {
     const auto range = script_ranges_.find(request);
-    if (range == script_ranges_.end()) continue;
-    ScriptCollective& of = script_requests_.at(range->second);
-    if (!of.awaited) of.awaited = std::max(ticks, of.call.start);
+    const auto of = range == script_ranges_.end() ? script_requests_.end() : script_requests_.find(range->second);
+    if (of == script_requests_.end() || of->second.awaited) continue;
+    of->second.awaited = std::max(ticks, of->second.call.start);
   }
 }
 

@@ -454,6 +454,32 @@ TEST_F(Watch, AsynchronousCollectivesOfAScriptAreThoseOfTheReport) {
   EXPECT_THAT(frame.lateness->late.front().behind_ns, DoubleNear(run.lateness.late.front().behind_ns, 1));
 }
 
+TEST_F(Watch, DamagedRequestsOfAScriptAreLeftOut) {
+  testing::PaceFile file(0, 2);
+  file.domain(1, "torch");
+  file.category(1, 1, "collective");
+  file.category(1, 2, "wait");
+  const std::uint64_t collective = format::pack_scope(file.name("gloo:all_reduce"), 1, 1),
+                      wait = format::pack_scope(file.name("wait"), 2, 1);
+  constexpr std::uint64_t range = 7, none = ~std::uint64_t{0};
+  std::uint64_t ticks = 1000;
+  for (const std::uint64_t request : {1, 2}) {  // of one range
+    file.payload(ticks, 1, {0, 4096, request, 2, request});
+    file.start(ticks++, collective, range);
+  }
+  file.end(ticks++, range);
+  for (const auto& [first, last] : {std::pair{1UL, 2UL}, {0UL, none}, {1UL, none}, {none - 1, none}, {5UL, 3UL}}) {
+    file.payload(ticks, 2, {first, last});
+    file.push(ticks++, wait);
+    file.pop(ticks++, 1);
+  }
+  format::write_trace_file(path(0), facts(0, 2), file.file.tracks);
+  LiveJob job(directory_);
+  job.poll();
+  ASSERT_THAT(job.frame().ranks, SizeIs(1));
+  EXPECT_EQ(job.frame().ranks.front().problem, "");
+}
+
 TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
   write_rank(0, 3, 21, -1, 0, format::Ending::killed);
   write_rank(1, 3, 20, -1, 0, format::Ending::killed);
