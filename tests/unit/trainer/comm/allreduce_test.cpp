@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
@@ -112,7 +111,7 @@ void expect_rounded_means(const Communicator& communicator, double half_unit, co
   communicator.reduction->allreduce_mean(values);
   std::vector<float> first = values;
   communicator.collectives->broadcast(std::span(first), 0);
-  EXPECT_EQ(std::memcmp(values.data(), first.data(), count * sizeof(float)), 0) << what << ", " << ranks << " ranks";
+  EXPECT_TRUE(values == first) << what << ", " << ranks << " ranks";
   double worst = 0;
   for (std::size_t i = 0; i < count; ++i) worst = std::max(worst, std::abs(values[i] - means[i]) / means[i]);
   EXPECT_LE(worst, half_unit * (ranks + 1)) << what << ", " << ranks << " ranks";

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace paceline::inject {
 namespace {
 
@@ -15,7 +17,7 @@ TEST(ProgramMemory, ReadsUpToAPageThatIsGone) {
   ASSERT_TRUE(memory.open());
   auto* pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
-  memcpy(pages + page - 4, "ends", 4);
+  std::copy_n("ends", 4, pages + page - 4);
   munmap(pages + page, page);
   const auto end = reinterpret_cast<Address>(pages) + page;
   char text[8] = "";
