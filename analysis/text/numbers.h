@@ -15,7 +15,7 @@ std::string fixed(double value, int decimals);      // "3.350"
 std::string significant(double value, int digits);  // "0.0647", "0.180", "12.3", "1,234", "1.23e-07"
 std::string count(double value);                    // "10,000"; two decimals only where the value is not whole
 std::string plural(std::size_t n, const std::string& one, const std::string& many);  // "1 rank", "2 ranks"
-std::string percent(double share);  // 0.123 → "12.3 %"; two decimals below 1 %
+std::string percent(double share);         // 0.123 → "12.3 %"; two decimals below 1 %
 std::string percent_change(double ratio);  // 0.944 → "−5.6 %", 1.123 → "+12.3 %"
 
 // The whole ÷ the part as a share; 0 where the whole is 0.
