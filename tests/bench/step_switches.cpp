@@ -8,7 +8,6 @@
 //   step_switches [STEP_MS [PAIRS]]
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,40 +17,19 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "profiler/inject/sources/scheduler/switch_ring.h"
 #include "profiler/inject/sources/scheduler/thread_sums.h"
+#include "tests/bench/two_threads.h"
 
 namespace {
 
+using namespace paceline::bench;
 using paceline::inject::SwitchRing;
 
 constexpr int block_ms = 200;
-
-double seconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-int there[2], back[2];
-std::atomic<pid_t> partner{0};
-
-void* answer(void*) {
-  partner = static_cast<pid_t>(syscall(SYS_gettid));
-  char byte;
-  while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1) {
-  }
-  return nullptr;
-}
 
 SwitchRing rings[2];
 paceline::inject::KeptFile files[2];
@@ -84,11 +62,10 @@ void compute(std::uint64_t rounds) {
   sink = x;
 }
 
-void step(int ms, std::uint64_t rounds) {
-  char byte = 0;
+void step(const Partner& partner, int ms, std::uint64_t rounds) {
   for (int i = 0; i < ms; ++i) {
     compute(rounds);
-    if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) std::exit(1);
+    partner.hand_a_byte();
   }
 }
 
@@ -96,14 +73,14 @@ struct Cost {
   double wall = 0, cpu = 0;  // s for a step
 };
 
-Cost block(int ms, std::uint64_t rounds) {
+Cost block(const Partner& partner, int ms, std::uint64_t rounds) {
   const int steps = std::max(1, block_ms / ms);
   const double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  for (int i = 0; i < steps; ++i) step(ms, rounds);
+  for (int i = 0; i < steps; ++i) step(partner, ms, rounds);
   return {(seconds(CLOCK_MONOTONIC) - wall) / steps, (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / steps};
 }
 
-Cost recorded_block(int ms, std::uint64_t rounds) {
+Cost recorded_block(const Partner& partner, int ms, std::uint64_t rounds) {
   for (int i = 0; i < 2; ++i) {
     if (const int error = rings[i].open(threads[i]); error != 0) {
       std::printf("perf_event_open: %s\n", std::strerror(error));
@@ -111,7 +88,7 @@ Cost recorded_block(int ms, std::uint64_t rounds) {
     }
   }
   reads = true;
-  const Cost cost = block(ms, rounds);
+  const Cost cost = block(partner, ms, rounds);
   reads = false;
   while (reading) usleep(100);
   read_all();
@@ -120,16 +97,9 @@ Cost recorded_block(int ms, std::uint64_t rounds) {
 }
 
 void print(const char* what, const std::vector<double>& ratios) {
-  std::mt19937 random(1);
-  std::vector<double> medians;
-  for (int i = 0; i < 2000; ++i) {
-    std::vector<double> drawn(ratios.size());
-    for (double& one : drawn) one = ratios[random() % ratios.size()];
-    medians.push_back(median(std::move(drawn)));
-  }
-  std::ranges::sort(medians);
-  std::printf("  %s: %+.2f %% (95 %% interval %+.2f to %+.2f %%)\n", what, 100 * median(ratios), 100 * medians[50],
-              100 * medians[1949]);
+  const MedianInterval ci95 = median_interval(ratios);
+  std::printf("  %s: %+.2f %% (95 %% interval %+.2f to %+.2f %%)\n", what, 100 * median(ratios), 100 * ci95.low,
+              100 * ci95.high);
 }
 
 std::string load() {
@@ -143,11 +113,10 @@ std::string load() {
 
 int main(int argc, char** argv) {
   const int ms = argc > 1 ? std::atoi(argv[1]) : 10, pairs = argc > 2 ? std::atoi(argv[2]) : 100;
-  pthread_t thread, reader;
+  pthread_t reader;
   if (ms < 1 || pairs < 10) return 2;
-  if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&thread, nullptr, answer, nullptr) != 0) return 1;
-  while (partner == 0) usleep(1000);
-  threads[0] = static_cast<pid_t>(syscall(SYS_gettid)), threads[1] = partner;
+  const Partner partner;
+  threads[0] = static_cast<pid_t>(syscall(SYS_gettid)), threads[1] = partner.id();
   for (int i = 0; i < 2; ++i) {
     if (!paceline::inject::open_thread_sums(threads[i], files[i])) return 1;
   }
@@ -161,15 +130,15 @@ int main(int argc, char** argv) {
     least = std::min(least, seconds(CLOCK_THREAD_CPUTIME_ID) - before);
   }
   const auto rounds = static_cast<std::uint64_t>(static_cast<double>(probe) * 0.98e-3 / least);
-  block(ms, rounds);
+  block(partner, ms, rounds);
 
   std::vector<double> wall, cpu, plain_steps;
   const std::string before = load();
   for (int pair = 0; pair < pairs; ++pair) {
     Cost with, plain;
-    if (pair % 2 == 0) with = recorded_block(ms, rounds);
-    plain = block(ms, rounds);
-    if (pair % 2 != 0) with = recorded_block(ms, rounds);
+    if (pair % 2 == 0) with = recorded_block(partner, ms, rounds);
+    plain = block(partner, ms, rounds);
+    if (pair % 2 != 0) with = recorded_block(partner, ms, rounds);
     wall.push_back(with.wall / plain.wall - 1);
     cpu.push_back(with.cpu / plain.cpu - 1);
     plain_steps.push_back(plain.wall);
@@ -182,6 +151,4 @@ int main(int argc, char** argv) {
   print("CPU time of the process", cpu);
   ends = true;
   pthread_join(reader, nullptr);
-  close(there[1]);
-  pthread_join(thread, nullptr);
 }

@@ -43,7 +43,7 @@ print(run)'
   begin
   quietly pipx run --spec /packages/paceline-*.whl paceline report /packages/closed.pace
   echo "the wheel: pipx run made a report in $SECONDS s"
-  rm -rf /root/.local
+  rm -rf "${HOME:?}/.local"
   echo "the wheel: installed, used and removed"
 fi
 ls /packages/*.deb >/dev/null 2>&1 || exit 0
