@@ -199,6 +199,7 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
   view_->verticalHeader()->setDefaultSectionSize(36);
   view_->horizontalHeader()->setHighlightSections(false);
   view_->horizontalHeader()->setMinimumSectionSize(48);
+  view_->horizontalHeader()->setDefaultSectionSize(48);  // widen_columns() makes none narrower
   view_->horizontalHeader()->setSectionResizeMode(BreakdownModel::bar_column, QHeaderView::Stretch);
   view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   view_->setSelectionMode(QAbstractItemView::NoSelection);

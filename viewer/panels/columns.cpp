@@ -8,7 +8,7 @@
 namespace paceline::viewer {
 namespace columns {
 
-constexpr int margin = 20;          // of a cell
+constexpr int margin = 18;          // of a cell
 constexpr int sort_indicator = 20;  // beside a title
 
 int width_of(const QTableView& view, int column) {

@@ -128,6 +128,7 @@ TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
   view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
   view_->verticalHeader()->setDefaultSectionSize(22);
   view_->horizontalHeader()->setHighlightSections(false);
+  view_->horizontalHeader()->setDefaultSectionSize(48);  // widen_columns() makes none narrower
   view_->horizontalHeader()->setSortIndicator(
       kind_.sorted_by, kind_.columns[std::size_t(kind_.sorted_by)].number ? Qt::DescendingOrder : Qt::AscendingOrder);
   view_->setSortingEnabled(true);

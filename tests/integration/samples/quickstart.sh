@@ -11,6 +11,9 @@ grep -q "^Viewer:  no display here; its picture is .*out/viewer.png$" said || fa
 [ "$(head -c 4 out/viewer.png)" = $'\x89PNG' ] || fail "viewer.png is no picture"
 paceline report --format json out/ranks-1 out/ranks-2 >report.json
 paceline info --format json out/ranks-1 out/ranks-2 >info.json
+for run in out/ranks-1 out/ranks-2; do
+  paceline query --format csv "$run" "SELECT rank, count(*) FROM thread_states GROUP BY rank" | sed 1d
+done >states.csv
 
 python3 - <<'PY'
 import json
@@ -30,13 +33,14 @@ for run in runs:
     assert run["iterations"]["count"] == 8 * 512 // (16 * run["ranks"]), run["iterations"]
     assert "dropped" not in run, run["dropped"]
 
-# On disk a range takes 8 bytes, an MPI call 40, beside the header, names, counters, clocks and states of threads of a
-# process.
+# On disk a range takes 8 bytes, an MPI call 40, a state of a thread 4, beside the header, names, counters and clocks of
+# a process.
 traces = json.load(open("info.json"))["traces"]
 assert len(traces) == 3, traces
-for trace in traces:
+states_of = [int(line.split(",")[1]) for line in open("states.csv")]
+for trace, states in zip(traces, states_of, strict=True):
     events = trace["events"]
-    budget = 16384 + 8 * events["nvtx"] + 40 * events["mpi"]
+    budget = 16384 + 8 * events["nvtx"] + 40 * events["mpi"] + 4 * states
     size = os.path.getsize(trace["path"])
     print(f"{size} bytes for {events['nvtx']} ranges' events and {events['mpi']} MPI calls")
     assert size <= budget, (trace["path"], size, events)

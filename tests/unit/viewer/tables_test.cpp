@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels below the timeline that are tables: their figures, their order, and where a click leads to.
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QToolButton>
 #include <algorithm>
@@ -87,6 +88,14 @@ TEST_F(Tables, KeepTheBarOfPhasesVisible) {
   window.resize(1024, 700);
   auto* panel = open<BreakdownPanel>("Phases");
   EXPECT_GE(panel->findChild<QTableView*>()->columnWidth(BreakdownModel::bar_column), 160);
+}
+
+// Columns have no more room than their figures need.
+TEST_F(Tables, ShowAllPhasesOfAWideWindow) {
+  window.resize(1600, 900);
+  const auto* view = open<BreakdownPanel>("Phases")->findChild<QTableView*>();
+  ASSERT_GT(view->width(), 900);
+  EXPECT_EQ(view->horizontalScrollBar()->maximum(), 0);
 }
 
 TEST_F(Tables, KeepTheTabInFrontWhileTheyAreHidden) {
