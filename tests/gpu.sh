@@ -16,7 +16,7 @@
 # also be the unpacked archive, it does what is not done yet; --steps repeats. --limit: the seconds that all steps may take;
 # those that do not fit are skipped.
 # Status: 0 all that could be done was right, 1 a step failed, 2 wrong usage, 3 there is no GPU: then each step was tried up
-# to its first call of CUDA. PYTHON: the interpreter that has PyTorch, if not python3.
+# to its first call of CUDA. PYTHON: the interpreter that has PyTorch, if not python3. CASES: those of the step overhead.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -26,8 +26,8 @@ usage() {
 }
 
 # The steps in their order, with the seconds that each may take.
-steps="machine:60 gpu_tests:300 kernel_times:60 training_step:120 torch_trace:120 two_ranks:120 nccl_plugin:60 pytorch:540
-  overhead:420 fusion:300 overlap:120 accuracy:240 images:120 allreduce:240 sanitizer:540"
+steps="machine:60 gpu_tests:300 kernel_times:60 training_step:120 torch_trace:120 two_ranks:120 nccl_plugin:60 programs:240
+  pytorch:540 overhead:420 fusion:300 overlap:120 accuracy:240 images:120 allreduce:240 sanitizer:540"
 
 pack=no quick=no with_cuda=no wanted='' limit=''
 while [ $# -gt 0 ]; do
@@ -141,11 +141,11 @@ if [ "$(cat "$output/steps/programs" 2>/dev/null)" != "$built" ]; then
 fi
 touch "$output/steps/all.tsv"
 
-libraries=
+libraries='' found_path=$PATH
 if [ -n "$root" ]; then
   libraries=$(find "$root" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u |
     grep -vE '/(openmpi|openmpi3|pmix2?|hwloc|platforms)$' | paste -sd:)
-  if [ -x "$root/usr/bin/orted" ] && ! command -v mpirun >/dev/null; then
+  if [ -x "$root/usr/bin/orted" ]; then  # which the programs are linked with; another Open MPI here has another PMIx
     arch=$(find "$root/usr/lib" -maxdepth 1 -name '*-linux-gnu' -printf '%f' -quit)
     export PATH=$root/usr/bin:$PATH OPAL_PREFIX=$root/usr PMIX_INSTALL_PREFIX=$root/usr
     export OPAL_LIBDIR=$root/usr/lib/$arch/openmpi/lib OPAL_PKGDATADIR=$root/usr/share/openmpi OPAL_SYSCONFDIR=$root/etc
@@ -155,12 +155,14 @@ if [ -n "$root" ]; then
   fi
 fi
 python=${PYTHON:-python3}
+# How Python programs are started: with this machine's MPI and with PyTorch's own cuDNN, not with the kit's.
+as_found="env $(printf -- '-u %s ' OPAL_PREFIX PMIX_INSTALL_PREFIX OPAL_LIBDIR OPAL_PKGDATADIR OPAL_SYSCONFDIR PMIX_PKGLIBDIR \
+  OMPI_MCA_mca_base_component_path HWLOC_PLUGINS_PATH)PATH=$found_path LD_LIBRARY_PATH=${LD_LIBRARY_PATH-} $python"
 # CUDA's libraries: the toolkit's, or those that came with PyTorch.
 for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
   $("$python" -c 'import glob, site; print(*(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))' 2>/dev/null); do
   [ -d "$folder" ] && libraries+=${libraries:+:}$folder
 done
-python_libraries=${LD_LIBRARY_PATH-}  # PyTorch brings a cuDNN of its own, whose parts must not come from another
 export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PATH=$build/bin:$PATH GTEST_COLOR=no
 # The newest CUPTI of the machine: PyTorch brings one beside the toolkit's.
@@ -340,20 +342,26 @@ two_ranks() {
   say "two traces on one clock, and a report"
 }
 
-# NCCL's own profiler plugin, with the communicator of one rank: its collectives are in the trace.
+# NCCL's own profiler plugin: its collectives are in the trace. Where there is one GPU, NCCL takes its two ranks for ranks
+# of two hosts.
 nccl_plugin() {
   with_mpi
   with_python
-  local reduced
+  local events
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
-  mpirun --bind-to none -n 1 paceline record --force -o nccl -- "$build/tests/gpu_communicators_test" \
-    --gtest_filter='Nccl.OfOneRank*'
-  paceline info nccl
-  keep nccl nccl/*.pace
-  reduced=$(paceline query --format csv nccl "SELECT count(*) FROM slices WHERE domain = 'nccl'" | tail -1)
-  echo "{\"collectives\": $reduced}" > "$output/steps/nccl_plugin.json"
-  say "$reduced calls of NCCL in the trace"
-  [ "$reduced" -gt 0 ]
+  printf '#!/usr/bin/env bash\nNCCL_HOSTID=$OMPI_COMM_WORLD_RANK exec "$@"\n' > own_host
+  chmod +x own_host
+  mpirun --bind-to none -n 2 ./own_host paceline record --force -o nccl --iterations 5:14 -- paceline-train "${model[@]}" \
+    --device cuda --share-gpu --communicator pure_nccl --updater overlap --bucket-mb 4 --batch-size 64 --iterations 20 \
+    --eval-every 0
+  paceline info nccl | tee info.txt
+  paceline report --format text,json -o ./ nccl
+  cat report.txt
+  keep nccl report.txt nccl/*.pace
+  events=$(($(sed -n 's/.* CUDA and \([0-9]*\) NCCL events.*/\1/p' info.txt | paste -sd+)))
+  echo "{\"events\": $events}" > "$output/steps/nccl_plugin.json"
+  say "$events events of NCCL's plugin in the traces of two ranks"
+  [ "$events" -gt 0 ]
 }
 
 # In fp16 with buckets that are sent during backward: the losses of a run that sends the gradient afterwards.
@@ -413,29 +421,35 @@ fusion() {
 }
 
 # With and without the recorder in turns: a step that the GPU limits, one of CUDA graphs, and a small one of many launches,
-# which has no limit.
+# which has no limit. The others, which have none either, show which part of the recorder a graph's step pays for.
 overhead() {
   with_python
-  local round rounds case options said=''
+  local round rounds case options record limit said=''
   rounds=$([ "$quick" = yes ] && echo 3 || echo 5)
-  for case in gpu_bound graphs small; do
+  for case in ${CASES:-gpu_bound graphs small graphs_no_cuda graphs_no_counters graphs_no_scheduler}; do
+    options="${model[*]} --batch-size 256 --cuda-graphs" record='' limit=none
     case $case in
-      gpu_bound) options="--model resnet50 --synthetic --image-size 224 --classes 256 --train-images 20480 --batch-size 256" ;;
-      graphs) options="${model[*]} --batch-size 256 --cuda-graphs" ;;
+      gpu_bound)
+        options="--model resnet50 --synthetic --image-size 224 --classes 256 --train-images 20480 --test-images 256 --batch-size 256"
+        limit=1 ;;
+      graphs) limit=1 ;;
       small) options="${model[*]} --batch-size 128" ;;
+      graphs_no_cuda) record=--no-cuda ;;
+      graphs_no_counters) record='--counters 0' ;;
+      graphs_no_scheduler) record='--scheduler off' ;;
     esac
     for round in $(seq "$rounds"); do
       # shellcheck disable=SC2086
-      on_gpu paceline-train $options --device cuda --dtype bf16 --iterations 80 --eval-every 0 --test-images 256 \
-        --log "$case.without.$round.jsonl"
+      on_gpu paceline-train $options --device cuda --dtype bf16 --iterations 80 --eval-every 0 --log "$case.without.$round.jsonl"
       # shellcheck disable=SC2086
-      paceline record --force -o overhead -- paceline-train $options --device cuda --dtype bf16 --iterations 80 \
-        --eval-every 0 --test-images 256 --log "$case.with.$round.jsonl"
+      paceline record --force -o "overhead_$case" $record -- paceline-train $options --device cuda --dtype bf16 --iterations 80 \
+        --eval-every 0 --log "$case.with.$round.jsonl"
     done
-    python3 "$here/gpu/figures.py" overhead "$([ $case = small ] && echo none || echo 1)" $case.with.*.jsonl \
-      $case.without.*.jsonl "$output/steps/overhead_$case.json" | tee said || said+="beyond its limit: "
+    python3 "$here/gpu/figures.py" overhead "$limit" "$case".with.*.jsonl "$case".without.*.jsonl \
+      "$output/steps/overhead_$case.json" | tee said || said+="beyond its limit: "
     said+="$case: $(tail -1 said); "
   done
+  [ ! -d overhead_graphs ] || keep graphs overhead_graphs/*.pace
   say "$said"
   [[ $said != *beyond* ]]
 }
@@ -460,10 +474,11 @@ allreduce() {
 torch_trace() {
   with_python
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
-  export LD_LIBRARY_PATH=$python_libraries
-  "$python" -c 'import torch' 2>/dev/null || skip "PyTorch is not installed"
-  "$python" "$here/gpu/torch_step.py" --kineto kineto.json
-  env -u PACELINE_CUPTI paceline record --force --pytorch -o torch -- "$python" "$here/gpu/torch_step.py"
+  local torch
+  read -ra torch <<< "$as_found"
+  "${torch[@]}" -c 'import torch' 2>/dev/null || skip "PyTorch is not installed"
+  "${torch[@]}" "$here/gpu/torch_step.py" --kineto kineto.json
+  env -u PACELINE_CUPTI paceline record --force --pytorch -o torch -- "${torch[@]}" "$here/gpu/torch_step.py"
   gzip -k kineto.json
   keep torch kineto.json.gz torch/*.pace
   local run
@@ -475,18 +490,40 @@ torch_trace() {
   say "$(tail -1 said)"
 }
 
+# Programs of PyTorch, JAX, CuPy and Numba, alone and recorded.
+programs() {
+  with_python
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  local torch status=0 trace
+  read -ra torch <<< "$as_found"
+  "${torch[@]}" -c 'import torch' 2>/dev/null || skip "PyTorch is not installed"
+  env -u PACELINE_CUPTI PYTHON="${torch[*]}" "$python" "$here/gpu/programs.py" traces | tee said || status=$?
+  keep programs traces/*.txt traces/programs.json
+  for trace in ddp_nccl ddp_gloo_slow_rank graphs; do
+    [ ! -d "traces/$trace" ] || keep "programs/$trace" "traces/$trace"/*.pace
+  done
+  cp traces/programs.json "$output/steps/programs.json"
+  say "$(tail -1 said)"
+  return "$status"
+}
+
 pytorch() {
   with_python
-  local options=()
+  local options=() torch
+  read -ra torch <<< "$as_found"
   [ "$quick" = no ] || options=(--rounds 3 --iterations 30)
-  printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$LD_LIBRARY_PATH" "$build/bin/paceline-train" > train
+  {
+    echo '#!/usr/bin/env bash'
+    export -p | grep -E ' ((OPAL|OMPI|PMIX|HWLOC)_[A-Za-z_]*|PATH|LD_LIBRARY_PATH)='
+    printf 'exec %q "$@"\n' "$build/bin/paceline-train"
+  } > train
   chmod +x train
-  on_gpu env LD_LIBRARY_PATH="$python_libraries" "$python" "$here/bench/gpu_torch.py" --train "$PWD/train" "${options[@]}" \
+  on_gpu "${torch[@]}" "$here/bench/gpu_torch.py" --train "$PWD/train" "${options[@]}" \
     --output "$output/steps/pytorch.json" || { [ $? -eq 4 ] && skip "PyTorch is not installed"; false; }
   say "see figures.json: pytorch"
 }
 FUNCTIONS
-export build root output here quick python python_libraries cupti_version
+export build root output here quick python as_found cupti_version
 
 SECONDS=0
 for entry in $steps; do

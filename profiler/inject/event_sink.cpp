@@ -4,11 +4,15 @@
 
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/writer.h"
+#include "profiler/inject/cupti_calls.h"
 #include "profiler/inject/process/closers.h"
 #include "profiler/inject/process/lifecycle.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
+
+std::atomic<const paceline_cupti_watcher*> cupti_watcher{nullptr};
+
 namespace {
 
 int open() { return open_recorder() ? 1 : 0; }
@@ -61,6 +65,8 @@ void count_lost(std::uint32_t cause, std::uint64_t events) {
     count_dropped(static_cast<format::DropCause>(cause), events);
 }
 
+void watch_cupti(const paceline_cupti_watcher* watcher) { cupti_watcher.store(watcher, std::memory_order_release); }
+
 void say_line(const char* text) { say("%s", text); }
 
 }  // namespace
@@ -75,6 +81,6 @@ const struct paceline_event_sink_v1 paceline_event_sink_v1 = {
     paceline::inject::frequency,           paceline::inject::intern_text,
     paceline::inject::emit_words,          paceline::inject::define,
     paceline::inject::count_lost,          paceline::inject::say_line,
-    paceline::inject::call_at_close,
+    paceline::inject::call_at_close,       paceline::inject::watch_cupti,
 };
 }

@@ -19,6 +19,22 @@
 extern "C" {
 #endif
 
+/* The program's own calls of CUPTI, such as those of PyTorch's profiler, which pass through libpaceline-inject.so. */
+enum paceline_cupti_call {
+  paceline_cupti_subscribe,
+  paceline_cupti_register_callbacks, /* cuptiActivityRegisterCallbacks */
+  paceline_cupti_enable,             /* cuptiActivityEnable; the argument is the kind */
+  paceline_cupti_disable,            /* cuptiActivityDisable, likewise */
+  paceline_cupti_flush,              /* cuptiActivityFlushAll; the argument is the flag */
+  paceline_cupti_finalize,
+};
+
+/* What is told of them: before the call, and after it with its argument and 1 if it succeeded. On the program's thread. */
+struct paceline_cupti_watcher {
+  void (*before)(enum paceline_cupti_call call);
+  void (*after)(enum paceline_cupti_call call, uint32_t argument, int succeeded);
+};
+
 struct paceline_event_sink_v1 {
   /* sizeof this struct in the recorder. Later versions only append members, so a caller checks that the members it
    * needs are within this size. */
@@ -61,6 +77,10 @@ struct paceline_event_sink_v1 {
    * the end of the process waits for it: it must return within seconds. Returns 0 if there are too many such functions.
    */
   int (*at_close)(void (*function)(void));
+
+  /* From now on tells the watcher, which stays for the life of the process, of the program's own calls of CUPTI. Only
+   * calls of a library that is linked with CUPTI are seen, and only if the recorder is preloaded. */
+  void (*watch_cupti)(const struct paceline_cupti_watcher* watcher);
 };
 
 #ifdef __cplusplus

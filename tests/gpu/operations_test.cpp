@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "tests/gpu/copies.h"
 #include "tests/gpu/on_gpu.h"
 #include "tests/unit/trainer/backend/operations.h"
 #include "trainer/backend/cuda/cuda_network.h"
@@ -120,16 +122,18 @@ void compare_with_reference(const Operation& operation, Precision precision, con
     weights.push_back(rounded(random_values(parameter.layout.published(), parameter.parameter.batch_norm ? 1 : 0, 0.5),
                               filter ? precision : Precision::f32));
     const std::vector<float> plain(weights.back().begin(), weights.back().end());
-    from_published(parameter.layout, plain,
-                   {network.flat().weights + parameter.parameter.offset, parameter.layout.stored()});
+    std::vector<float> stored(parameter.layout.stored());
+    from_published(parameter.layout, plain, stored);
+    put(stored, {network.flat().weights + parameter.parameter.offset, stored.size()});
   }
   reference::Moments moments = reference::moments(x);
   if (operation.frozen) {
     const auto channels = static_cast<std::size_t>(layer.in.channels);
     moments = {random_values(channels, 0, 0.3), random_values(channels, 2, 0.2)};
-    std::copy(moments.mean.begin(), moments.mean.end(), network.flat().statistics);
-    std::copy(moments.variance.begin(), moments.variance.end(),
-              network.flat().statistics + to_multiple(layer.in.channels, 16));
+    float* const statistics = network.flat().statistics;
+    put(std::vector<float>(moments.mean.begin(), moments.mean.end()), {statistics, channels});
+    put(std::vector<float>(moments.variance.begin(), moments.variance.end()),
+        {statistics + to_multiple(layer.in.channels, 16), channels});
   }
   const std::int64_t stored = to_multiple(layer.in.channels, channel_group);
   one.write(x.values, x, network.tensor(0).value, stored);
@@ -151,8 +155,8 @@ void compare_with_reference(const Operation& operation, Precision precision, con
   }
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const CudaParameter& parameter = network.parameters()[i];
-    const std::vector<float> gradient = to_published(
-        parameter.layout, {network.flat().gradients + parameter.parameter.offset, parameter.layout.stored()});
+    const std::span<const float> stored(network.flat().gradients + parameter.parameter.offset, parameter.layout.stored());
+    const std::vector<float> gradient = to_published(parameter.layout, on_host(stored));
     EXPECT_LE(relative_error(gradient, expected.gradients[i]), bound) << "gradient of " << parameter.parameter.name;
   }
 }

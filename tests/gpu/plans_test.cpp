@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/backend/cuda/cuda_network.h"
+#include "trainer/backend/cuda/runtime.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train::cuda {
@@ -58,6 +59,7 @@ Network imagenet(const char* name) {
 class CudnnWithoutAGpu : public testing::TestWithParam<const char*> {};
 
 TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
+  if (!visible_devices().devices.empty()) GTEST_SKIP() << "there is a GPU, which cuDNN takes into account";
   const Network network = imagenet("resnet18");
   for (const Layer& layer : network.layers()) {
     if (layer.kind != LayerKind::convolution) continue;
@@ -83,6 +85,7 @@ INSTANTIATE_TEST_SUITE_P(All, CudnnWithoutAGpu, testing::Values("f32", "tf32", "
 
 // Every one that the layers of a ResNet ask for: what convolution.cpp says of cuDNN 9.19.
 TEST(FusedCudnnWithoutAGpu, HasFusedPlansInFp16) {
+  if (!visible_devices().devices.empty()) GTEST_SKIP() << "there is a GPU, which cuDNN takes into account";
   if (cudnn_version() / 100 != 919) GTEST_SKIP() << "cuDNN " << cudnn_version() << " may have other plans than 9.19";
   const Network network = imagenet("resnet50");
   const std::vector<Fusion> fusions = plan_fusions(network.layers());

@@ -77,14 +77,14 @@ bool uses_nccl(const std::string& communicator) {
 }
 
 void check_placement(const std::string& communicator, const std::vector<Placement>& ranks) {
-  std::map<std::string, std::size_t> rank_of;
+  std::map<std::pair<std::string, std::string>, std::size_t> rank_of;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Placement& place = ranks[rank];
     if (place.device_uuid.empty()) {
       throw Error("communicator " + communicator, fmt::format("rank {} on {} has no GPU", rank, place.host),
                   "start one rank for each GPU", Status::usage);
     }
-    const auto [other, alone] = rank_of.emplace(place.device_uuid, rank);
+    const auto [other, alone] = rank_of.emplace(std::pair(place.host, place.device_uuid), rank);
     if (alone) continue;
     throw Error("communicator " + communicator,
                 fmt::format("ranks {} and {} share one GPU of {}, which NCCL refuses", other->second, rank, place.host),

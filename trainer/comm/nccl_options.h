@@ -29,11 +29,12 @@ bool uses_nccl(const std::string& communicator);
 
 // The host and GPU of a rank.
 struct Placement {
-  std::string host;
+  std::string host;         // its name, or NCCL_HOSTID
   std::string device_uuid;  // of its GPU; empty: no GPU
 };
 
-// ranks: by rank. Throws Error (usage) if two have the same GPU, which NCCL refuses, or one has none.
+// ranks: by rank. Throws Error (usage) if two have the same GPU of one host, which NCCL refuses, or one has
+// none.
 void check_placement(const std::string& communicator, const std::vector<Placement>& ranks);
 
 // The error message for a failed NCCL call: the call, NCCL's description of the code, its last message, and a remedy.

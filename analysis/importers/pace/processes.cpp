@@ -53,6 +53,7 @@ struct Family {
   std::optional<std::size_t> parent;  // the family that this one's events belong to
   std::string unrecorded_parent;      // or the process that it was forked from
   bool spawned = false;               // by Python's multiprocessing
+  bool starts_ranks = false;          // has no rank, and processes with ranks are its nearest recorded descendants
 };
 
 // Names a process of this file's machine: by PID:START, or by PID:START:NAMESPACE in another PID namespace than the
@@ -114,7 +115,13 @@ class Families {
       groups[group].push_back(f);
     }
     std::vector<std::size_t> left_out;
-    for (auto& [name, members] : groups) assign_group(members, left_out, notes);
+    for (auto& [name, members] : groups) {
+      if (families_[root_of(members.front())].starts_ranks) {
+        leave_launcher_out(members, left_out, notes);
+      } else {
+        assign_group(members, left_out, notes);
+      }
+    }
     return left_out;
   }
 
@@ -154,7 +161,12 @@ class Families {
     for (const std::string& ancestor : file.ancestors) {
       const auto found = by_name_.find(process_key(file, ancestor));
       if (found == by_name_.end() || found->second == self) continue;
-      if (family.rank < 0 || family.rank == families_[found->second].rank) family.parent = found->second;
+      Family& above = families_[found->second];
+      if (family.rank < 0 || family.rank == above.rank) {
+        family.parent = found->second;
+      } else if (above.rank < 0) {
+        above.starts_ranks = true;
+      }
       return;
     }
     const auto forks = std::min(static_cast<std::size_t>(file.forked), file.ancestors.size());
@@ -173,6 +185,17 @@ class Families {
   }
 
   std::int64_t start_of(std::size_t family) const { return first(families_[family]).header.start_utc_ns; }
+
+  // torchrun opens a file where it asks for GPUs.
+  void leave_launcher_out(const std::vector<std::size_t>& members, std::vector<std::size_t>& left_out,
+                          std::vector<std::string>& notes) {
+    const std::size_t before = left_out.size();
+    for (const std::size_t f : members) std::ranges::copy(families_[f].files, std::back_inserter(left_out));
+    const std::size_t others = left_out.size() - before - 1;
+    notes.push_back(fmt::format("{}{} left out: this process started the ranks and is none itself",
+                                first(families_[root_of(members.front())]).path.string(),
+                                others == 0 ? "" : fmt::format(" and {} of its child processes", others)));
+  }
 
   void assign_group(std::vector<std::size_t>& members, std::vector<std::size_t>& left_out,
                     std::vector<std::string>& notes) {

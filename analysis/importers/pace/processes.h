@@ -47,6 +47,9 @@ struct PaceProcesses {
 // - If mpirun or srun was started several times in one job, one after the other and with ranks in common, the processes
 //   of the last start are taken. The others are left out.
 //
+// - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it: it
+//   started them, as torchrun does.
+//
 // Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
 // the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.
 PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes);

@@ -12,7 +12,8 @@
 //     and of a device that is never idle the buffer that was being filled;
 //   - if a buffer stays away for ten seconds, a kernel hangs or the device has little work: the thread asks for all
 //     records. The few that are incomplete then are counted as dropped;
-//   - at exit the thread asks for all remaining records.
+//   - at exit the thread asks for all remaining records;
+//   - while the program uses CUPTI itself, it has it alone (lending.h).
 // A failure is reported in one line, and the program goes on without a recording of CUDA.
 #include <errno.h>
 #include <linux/futex.h>
@@ -34,6 +35,7 @@
 #include "profiler/format/layout.h"
 #include "profiler/inject/cupti/buffers.h"
 #include "profiler/inject/cupti/cupti_library.h"
+#include "profiler/inject/cupti/lending.h"
 #include "profiler/inject/cupti/quiet_calls.h"
 #include "profiler/inject/cupti/transcoder.h"
 #include "profiler/inject/find_event_sink.h"
@@ -56,6 +58,9 @@ std::atomic<std::uint32_t> wakeups{0};  // a futex: their number
 std::atomic<std::uint32_t> ended{0};    // a futex: 1 when the thread has ended
 pthread_t thread;
 std::atomic<bool> finishing{false};
+pthread_mutex_t use = PTHREAD_MUTEX_INITIALIZER;  // of CUPTI's activities: by the recorder's thread or by the program
+Lending lending;
+std::uint64_t lent_at = 0, lent_ticks = 0;  // since when, and how long before that
 std::atomic<std::uint32_t> taken{0}, returned{0};  // number of buffers that CUPTI has taken and returned
 
 // Built in place and never destroyed, because CUPTI may call until the process ends.
@@ -115,7 +120,7 @@ void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size
   if (buffer == nullptr) return;
   if (!buffers.put_full(buffer, valid_bytes)) {
     count_lost(1);
-    munmap(buffer, size);
+    if (cupti.version < null_buffers_are_safe_from) munmap(buffer, size);  // a spare one
     return;
   }
   returned.fetch_add(1, std::memory_order_relaxed);
@@ -150,101 +155,7 @@ const char* call_name(bool driver, std::uint32_t call) {
   return cupti.get_callback_name(domain, call, &name) == CUPTI_SUCCESS ? name : nullptr;
 }
 
-// --- the recorder's thread
-
-// Takes the narrowest of five readings. The error is at most half the distance between the ticks around it.
-void read_clocks() {
-  std::uint64_t best_ns = 0, best_ticks = 0, best_width = ~std::uint64_t{0};
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    std::uint64_t ns = 0;
-    const std::uint64_t before = sink->ticks();
-    if (cupti.get_timestamp(&ns) != CUPTI_SUCCESS) return;
-    const std::uint64_t width = sink->ticks() - before;
-    if (width >= best_width) continue;
-    best_width = width;
-    best_ns = ns;
-    best_ticks = before + width / 2;
-  }
-  timestamps->add(best_ns, best_ticks);
-  emit_to(*sink, best_ticks, events::CudaClock{.cupti_ns = best_ns, .width = best_width});
-}
-
-// `keep` is false if the records are from a time that is not recorded.
-void write_full_buffers(bool keep) {
-  std::size_t valid_bytes = 0;
-  while (std::uint8_t* buffer = buffers.take_full(valid_bytes)) {
-    CUpti_Activity* record = nullptr;
-    while (keep && cupti.get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) transcoder->take(*record);
-    buffers.put_free(buffer, valid_bytes);
-  }
-}
-
-timespec after(const timespec& time, long ns) {
-  timespec later{time.tv_sec, time.tv_nsec + ns};
-  if (later.tv_nsec >= 1'000'000'000) ++later.tv_sec, later.tv_nsec -= 1'000'000'000;
-  return later;
-}
-
-void* run(void*) {
-  StallWatch watch(rounds_of_a_stall);
-  pthread_setname_np(pthread_self(), "paceline-cupti");
-  timespec next_flush{};
-  clock_gettime(CLOCK_MONOTONIC, &next_flush);
-  bool recorded_before = sink->recording() != 0;
-  std::uint32_t seen = wakeups.load(std::memory_order_acquire);
-  while (!finishing.load(std::memory_order_acquire)) {
-    next_flush = after(next_flush, flush_interval_ns);
-    while (sleep_while(wakeups, seen, next_flush) && !finishing.load(std::memory_order_acquire)) {
-      seen = wakeups.load(std::memory_order_acquire);
-      write_full_buffers(recorded_before || sink->recording() != 0);
-    }
-    if (finishing.load(std::memory_order_acquire)) break;
-    read_clocks();
-    const bool stalled =
-        watch.is_stalled(taken.load(std::memory_order_relaxed), returned.load(std::memory_order_relaxed));
-    cupti.flush_all(stalled ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
-    // The records of this round began after the last round, when recording may still have been on.
-    const bool recorded_now = sink->recording() != 0;
-    write_full_buffers(recorded_before || recorded_now);
-    recorded_before = recorded_now;
-    clock_gettime(CLOCK_MONOTONIC, &next_flush);
-  }
-  add_one(ended);
-  return nullptr;
-}
-
-bool start_thread() {
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGBUS);  // the mapping guard needs it
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread, nullptr, run, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) say("CUDA is not recorded: no thread for it: %s", strerror(error));
-  return error == 0;
-}
-
-// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it
-// runs when the recorder closes the file.
-void finish() {
-  if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
-  add_one(wakeups);
-  // The thread may be inside CUPTI and wait without end. The end of the program does not wait for it.
-  timespec deadline{};
-  clock_gettime(CLOCK_MONOTONIC, &deadline);
-  deadline.tv_sec += 5;
-  if (!sleep_while(ended, 0, deadline)) return say("the last events of CUDA are lost: CUPTI did not answer for 5 s");
-  pthread_join(thread, nullptr);
-  read_clocks();
-  const CUptiResult flushed = cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  if (flushed != CUPTI_SUCCESS)
-    say("the last events of CUDA may be lost: cuptiActivityFlushAll: %s", cupti.name_of(flushed));
-  write_full_buffers(true);
-  std::size_t left_out = 0;
-  if (cupti.get_dropped_records(nullptr, 0, &left_out) == CUPTI_SUCCESS && left_out > 0) count_lost(left_out);
-}
-
-// --- starting
+// --- having CUPTI: for the first time, and again after the program has used it
 
 bool wants_graph_nodes() {
   const char* wanted = getenv(record::env_cuda_graphs);
@@ -324,6 +235,205 @@ void note_setting(const char* key, const char* value) {
   define_in(*sink, events::Setting{.key = sink->intern(key, strlen(key)), .value = sink->intern(value, strlen(value))});
 }
 
+// Everything that CUPTI keeps for its user. Returns false after one line if CUDA cannot be recorded.
+bool take_activities() {
+  std::uint8_t zeroed = 1;
+  std::size_t size = sizeof zeroed;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+#if CUPTI_API_VERSION >= 24
+  // A program with thousands of threads would hold a buffer for each of them.
+  std::uint8_t per_thread = 0;
+  size = sizeof per_thread;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+#endif
+  cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  const CUptiResult registered = cupti.register_callbacks(request, complete);
+  if (registered != CUPTI_SUCCESS) {
+    say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
+    return false;
+  }
+  return enable_kinds();
+}
+
+void release_activities() {
+  for (const Kind& kind : kinds) cupti.disable(kind.kind);
+  cupti.disable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+}
+
+// Waits until CUPTI has returned all buffers, which it does when the work of the device that they tell of has ended.
+void await_buffers(long most_ms) {
+  for (long ms = 0; ms < most_ms && taken.load(std::memory_order_relaxed) != returned.load(std::memory_order_relaxed);
+       ++ms) {
+    cupti.flush_all(0);
+    usleep(1000);
+  }
+}
+
+// As the program would find CUPTI without the recorder, whose buffers all come back here.
+void lend() {
+  await_buffers(500);  // first, because what is disabled is not told of any more
+  release_activities();
+  cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  std::uint8_t zeroed = 0;
+  std::size_t size = sizeof zeroed;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+  lent_at = sink->ticks();
+  if (lent_ticks == 0) say("CUDA is not recorded while the program uses CUPTI itself, as PyTorch's profiler does");
+}
+
+void note_lent() {
+  lent_ticks += sink->ticks() - lent_at;
+  char ms[24];
+  snprintf(ms, sizeof ms, "%.0f", static_cast<double>(lent_ticks) / sink->ticks_per_second() * 1e3);
+  note_setting("cuda_lent_ms", ms);
+}
+
+void take_back() {
+  note_lent();
+  if (take_activities()) {
+    lending.end();
+  } else {
+    lent_at = sink->ticks();
+    lending.begin();
+  }
+}
+
+// What the program's own calls of CUPTI bring about, on its threads.
+void before_own_call(paceline_cupti_call call) {
+  pthread_mutex_lock(&use);
+  if (call == paceline_cupti_subscribe && subscriber != nullptr) {
+    cupti.unsubscribe(subscriber);
+    subscriber = nullptr;
+  }
+  if (lending.begins_with(call)) {
+    lend();
+    lending.begin();
+  }
+  // It may be called in one of CUPTI's own callbacks, where nothing can be flushed.
+  if (call == paceline_cupti_finalize && !lending.is_lent()) {
+    lent_at = sink->ticks();
+    lending.begin();
+  }
+  pthread_mutex_unlock(&use);
+}
+
+void after_own_call(paceline_cupti_call call, std::uint32_t argument, int succeeded) {
+  if (succeeded == 0) return;
+  pthread_mutex_lock(&use);
+  lending.note(call, argument);
+  pthread_mutex_unlock(&use);
+}
+
+constexpr paceline_cupti_watcher own_calls = {before_own_call, after_own_call};
+
+// --- the recorder's thread
+
+// Takes the narrowest of five readings. The error is at most half the distance between the ticks around it.
+void read_clocks() {
+  std::uint64_t best_ns = 0, best_ticks = 0, best_width = ~std::uint64_t{0};
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    std::uint64_t ns = 0;
+    const std::uint64_t before = sink->ticks();
+    if (cupti.get_timestamp(&ns) != CUPTI_SUCCESS) return;
+    const std::uint64_t width = sink->ticks() - before;
+    if (width >= best_width) continue;
+    best_width = width;
+    best_ns = ns;
+    best_ticks = before + width / 2;
+  }
+  timestamps->add(best_ns, best_ticks);
+  emit_to(*sink, best_ticks, events::CudaClock{.cupti_ns = best_ns, .width = best_width});
+}
+
+// `keep` is false if the records are from a time that is not recorded.
+void write_full_buffers(bool keep) {
+  std::size_t valid_bytes = 0;
+  while (std::uint8_t* buffer = buffers.take_full(valid_bytes)) {
+    CUpti_Activity* record = nullptr;
+    while (keep && cupti.get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) transcoder->take(*record);
+    buffers.put_free(buffer, valid_bytes);
+  }
+}
+
+timespec after(const timespec& time, long ns) {
+  timespec later{time.tv_sec, time.tv_nsec + ns};
+  if (later.tv_nsec >= 1'000'000'000) ++later.tv_sec, later.tv_nsec -= 1'000'000'000;
+  return later;
+}
+
+void* run(void*) {
+  StallWatch watch(rounds_of_a_stall);
+  pthread_setname_np(pthread_self(), "paceline-cupti");
+  timespec next_flush{};
+  clock_gettime(CLOCK_MONOTONIC, &next_flush);
+  bool recorded_before = sink->recording() != 0;
+  std::uint32_t seen = wakeups.load(std::memory_order_acquire);
+  while (!finishing.load(std::memory_order_acquire)) {
+    next_flush = after(next_flush, flush_interval_ns);
+    while (sleep_while(wakeups, seen, next_flush) && !finishing.load(std::memory_order_acquire)) {
+      seen = wakeups.load(std::memory_order_acquire);
+      write_full_buffers(recorded_before || sink->recording() != 0);
+    }
+    if (finishing.load(std::memory_order_acquire)) break;
+    pthread_mutex_lock(&use);
+    if (lending.is_over()) take_back();
+    if (!lending.is_lent()) {
+      read_clocks();
+      const bool stalled =
+          watch.is_stalled(taken.load(std::memory_order_relaxed), returned.load(std::memory_order_relaxed));
+      cupti.flush_all(stalled ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    }
+    pthread_mutex_unlock(&use);
+    // The records of this round began after the last round, when recording may still have been on.
+    const bool recorded_now = sink->recording() != 0;
+    write_full_buffers(recorded_before || recorded_now);
+    recorded_before = recorded_now;
+    clock_gettime(CLOCK_MONOTONIC, &next_flush);
+  }
+  add_one(ended);
+  return nullptr;
+}
+
+bool start_thread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // the mapping guard needs it
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&thread, nullptr, run, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) say("CUDA is not recorded: no thread for it: %s", strerror(error));
+  return error == 0;
+}
+
+// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it
+// runs when the recorder closes the file.
+void finish() {
+  if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
+  add_one(wakeups);
+  // The thread may be inside CUPTI and wait without end. The end of the program does not wait for it.
+  timespec deadline{};
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
+  deadline.tv_sec += 5;
+  if (!sleep_while(ended, 0, deadline)) return say("the last events of CUDA are lost: CUPTI did not answer for 5 s");
+  pthread_join(thread, nullptr);
+  pthread_mutex_lock(&use);
+  if (lending.is_lent()) {
+    note_lent();
+  } else {
+    read_clocks();
+    const CUptiResult flushed = cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    if (flushed != CUPTI_SUCCESS)
+      say("the last events of CUDA may be lost: cuptiActivityFlushAll: %s", cupti.name_of(flushed));
+  }
+  pthread_mutex_unlock(&use);
+  write_full_buffers(true);
+  std::size_t left_out = 0;
+  if (cupti.get_dropped_records(nullptr, 0, &left_out) == CUPTI_SUCCESS && left_out > 0) count_lost(left_out);
+}
+
+// --- starting
+
 void note_library() {
   char version[16];
   snprintf(version, sizeof version, "%u", cupti.version);
@@ -342,26 +452,14 @@ void start() {
   owner = getpid();
   note_library();
   read_clocks();
-  std::uint8_t zeroed = 1;
-  std::size_t size = sizeof zeroed;
-  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-#if CUPTI_API_VERSION >= 24
-  // A program with thousands of threads would hold a buffer for each of them.
-  std::uint8_t per_thread = 0;
-  size = sizeof per_thread;
-  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
-#endif
-  cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  const CUptiResult registered = cupti.register_callbacks(request, complete);
-  if (registered != CUPTI_SUCCESS) {
-    say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
-  } else if (enable_kinds() && start_thread()) {
+  if (take_activities() && start_thread()) {
     follow_handles();
+    sink->watch_cupti(&own_calls);
     atexit(finish);
     sink->at_close(finish);
     return;
   }
-  for (const Kind& kind : kinds) cupti.disable(kind.kind);
+  release_activities();
   cupti.unsubscribe(subscriber);
 }
 

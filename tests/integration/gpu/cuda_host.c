@@ -4,7 +4,8 @@
 //   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" and (in larger number) "kill-queued" in the midst of
 //   launches, each followed by a mark, "exit-at-once" calls _exit right after the launches, "many" launches 60 times as
 //   many, "graphs" launches graphs instead, "named" names its context and streams before, "idle" says at the end what
-//   the recorder's threads do while nothing happens
+//   the recorder's threads do while nothing happens, "profiles" uses CUPTI itself between two rounds, by the library
+//   CUPTI_USER (cupti_user.c)
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
@@ -17,6 +18,10 @@
 
 #include "../record/idle_threads.h"
 
+static int (*run)(unsigned, unsigned, unsigned);
+static void launch(unsigned launches) { run(900001, launches, (unsigned)syscall(SYS_gettid)); }
+static void rest(void) { usleep(400000); }
+
 int main(int count, char** arguments) {
   const char* way = count > 1 ? arguments[1] : "";
   const char* path = getenv("CUDA_INJECTION64_PATH");
@@ -27,13 +32,18 @@ int main(int count, char** arguments) {
   if (initialize == NULL || initialize() != 1) return puts("InitializeInjection"), 1;
   void* cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
   if (cupti == NULL) cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-  int (*run)(unsigned, unsigned, unsigned) =
-      cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
+  run = cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
   if (run != NULL && strcmp(way, "named") == 0) {
     ((void (*)(void))dlsym(cupti, "stand_in_makes_streams"))();
     nvtxNameCuContextA((CUcontext)0x1001, "main");
     nvtxNameCudaStreamA((cudaStream_t)0x2007, "compute");
     nvtxNameCuStreamA((CUstream)0x200d, "copies");
+  }
+  if (run != NULL && strcmp(way, "profiles") == 0) {
+    void* user = dlopen(getenv("CUPTI_USER"), RTLD_NOW | RTLD_LOCAL);
+    if (user == NULL) return puts(dlerror()), 1;
+    launch(1000);
+    ((void (*)(void (*)(unsigned), unsigned, void (*)(void)))dlsym(user, "profile_twice"))(launch, 100, rest);
   }
   if (run != NULL && strcmp(way, "kill-busy") == 0) {
     for (unsigned launch = 0; launch < 500; ++launch) {

@@ -263,6 +263,18 @@ TEST_F(CudaTest, AnotherSubscriberIsSaidOnceAndAllElseIsRecorded) {
   EXPECT_GE(files()[0].of(format::EventType::clock_pair).size(), 2U);
 }
 
+// What PyTorch's profiler does: it must see its kernels, and the recorder what is launched before, between and after.
+TEST_F(CudaTest, AProgramThatUsesCuptiItselfHasItAlone) {
+  const Ended ended = record("works CUPTI_USER=" CUPTI_USER, "profiles");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::string profile = "subscribed 0, registered 0, 100 kernels, 0 buffers of others\n";
+  EXPECT_EQ(ended.out, profile + profile + "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr("CUDA is not recorded while the program uses CUPTI itself"));
+  const Trace trace = analysis::load_run(directory / "run");
+  EXPECT_EQ(stream_of(trace.ranks[0]).slices.size(), 1000U + 3 * 1000U);
+}
+
 TEST_F(CudaTest, AnUnknownVersionIsSaidOnce) {
   const Ended ended = record("unknown");
   EXPECT_TRUE(ended.by_itself(0));

@@ -33,6 +33,7 @@ static int kinds;
 static CUpti_CallbackFunc told;
 static int tells[4];  // of streams and contexts that are made
 static int enabled[CUPTI_ACTIVITY_KIND_COUNT];
+static int subscribed, zeroed;  // the buffers that are given
 
 static int is(const char* behaviour) {
   const char* wanted = getenv("STAND_IN");
@@ -62,13 +63,18 @@ EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
 }
 EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* data) {
   (void)data;
-  told = callback;
   *subscriber = NULL;
   if (is("old-driver") && STAND_IN_VERSION >= 130000) return CUPTI_ERROR_NOT_INITIALIZED;
-  return is("conflict") ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
+  if (is("conflict") || subscribed) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  told = callback;
+  subscribed = 1;
+  *subscriber = (CUpti_SubscriberHandle)&subscribed;
+  return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
-  (void)subscriber;
+  if (subscriber != (CUpti_SubscriberHandle)&subscribed || !subscribed) return CUPTI_ERROR_INVALID_PARAMETER;
+  subscribed = 0;
+  memset(tells, 0, sizeof tells);
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain,
@@ -101,7 +107,7 @@ EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t ca
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
-  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  return type <= CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 EXPORT CUptiResult cuptiGetTimestamp(uint64_t* ns) {
   struct timespec now;
@@ -110,11 +116,15 @@ EXPORT CUptiResult cuptiGetTimestamp(uint64_t* ns) {
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t* bytes, void* value) {
-  (void)attribute, (void)bytes, (void)value;
+  if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && *bytes == 1) zeroed = *(uint8_t*)value;
   return CUPTI_SUCCESS;
 }
+// Seen with CUDA 13: callbacks that come while others are in use change nothing, and no error says so.
 EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                                   CUpti_BuffersCallbackCompleteFunc completed) {
+  int in_use = 0;
+  for (int kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) in_use += enabled[kind];
+  if (in_use > 0) return CUPTI_SUCCESS;
   request = requested;
   complete = completed;
   return CUPTI_SUCCESS;
@@ -125,7 +135,7 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-  (void)kind;
+  enabled[kind] = 0;
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t* dropped) {
@@ -233,6 +243,7 @@ static void put(const void* record, size_t bytes) {
     size_t most = 0;
     used = 0;
     request(&buffer, &size, &most);
+    if (buffer != NULL && !zeroed) memset(buffer, 0, size);
     for (size_t i = 0; buffer != NULL && i < size; ++i) {
       if (buffer[i] == 0) continue;
       fprintf(stderr, "stand-in: a buffer that is not zeroed\n");

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include "trainer/backend/cuda/runtime.h"
 #include "trainer/comm/gpu/nccl_comm.h"
@@ -16,7 +18,12 @@ std::vector<Placement> placements(const Ranks& ranks) {
   struct Text {
     std::array<char, 64> host, device;
   } own{};
-  gethostname(own.host.data(), own.host.size() - 1);
+  const char* const host_of_nccl = std::getenv("NCCL_HOSTID");  // it takes ranks with other ones for ranks of other hosts
+  if (host_of_nccl != nullptr) {
+    std::strncpy(own.host.data(), host_of_nccl, own.host.size() - 1);
+  } else {
+    gethostname(own.host.data(), own.host.size() - 1);
+  }
   const cuda::VisibleDevices visible = cuda::visible_devices();
   int current = 0;
   if (!visible.devices.empty() && cudaGetDevice(&current) == cudaSuccess) {
