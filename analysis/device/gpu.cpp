@@ -2,6 +2,8 @@
 #include "analysis/device/gpu.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace paceline::analysis {
 
@@ -36,32 +38,62 @@ std::optional<GpuUsage> gpu_usage(const GpuActivity& activity) {
   return usage;
 }
 
+std::vector<Stream> streams_of(const Rank& rank) {
+  std::vector<Stream> streams;
+  for (const Track& track : rank.tracks) {
+    if (track.kind != TrackKind::stream) continue;
+    auto of = std::ranges::find(streams, track.label.substr(0, track.label.rfind(" (")), &Stream::name);
+    if (of == streams.end()) of = streams.insert(of, Stream{track.label, {}});
+    of->tracks.push_back(&track);
+  }
+  return streams;
+}
+
+namespace {
+
+struct Piece {
+  std::int64_t start_ns, end_ns;
+  const Track* track;
+  std::uint32_t slice;
+};
+
+// By start.
+std::vector<Piece> work_of(const Stream& stream) {
+  std::vector<Piece> pieces;
+  for (const Track* track : stream.tracks) {
+    for (std::uint32_t i = 0; i < track->slices.size(); ++i) {
+      if (track->slices.depth[i] == 0) pieces.push_back({track->slices.start_ns[i], track->slices.end_ns(i), track, i});
+    }
+  }
+  std::ranges::stable_sort(pieces, {}, &Piece::start_ns);
+  return pieces;
+}
+
+}  // namespace
+
 std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations) {
   constexpr std::int64_t consecutive_ns = 30;
   const NameId key = trace.names.find("correlation");
   std::vector<StreamIdle> all;
-  for (const Track& track : rank.tracks) {
-    if (track.kind != TrackKind::stream) continue;
-    StreamIdle idle{.stream = track.label};
-    std::optional<std::int64_t> last_end_ns;
-    std::size_t pieces = 0;
-    for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      if (track.slices.depth[i] > 0) continue;
-      const std::int64_t start_ns = track.slices.start_ns[i];
-      if (last_end_ns && start_ns > *last_end_ns) {
-        const auto correlation = key == 0 ? std::nullopt : track.slices.argument(i, key);
+  for (const Stream& stream : streams_of(rank)) {
+    const std::vector<Piece> pieces = work_of(stream);
+    if (pieces.size() < 2) continue;
+    StreamIdle idle{.stream = stream.name};
+    std::int64_t last_end_ns = pieces[0].end_ns;
+    for (const Piece& piece : pieces) {
+      if (piece.start_ns > last_end_ns) {
+        const auto correlation = key == 0 ? std::nullopt : piece.track->slices.argument(piece.slice, key);
         const auto calls = correlation && correlation->whole() >> 32 == 0
                                ? correlations.calls(static_cast<std::uint32_t>(correlation->whole()))
                                : std::span<const Correlations::Place>();
         const bool late_launch =
-            !calls.empty() && rank.tracks[calls[0].track].slices.start_ns[calls[0].slice] > *last_end_ns;
-        const std::int64_t gap_ns = start_ns - *last_end_ns;
+            !calls.empty() && rank.tracks[calls[0].track].slices.start_ns[calls[0].slice] > last_end_ns;
+        const std::int64_t gap_ns = piece.start_ns - last_end_ns;
         (late_launch ? idle.host_wait_ns : gap_ns < consecutive_ns ? idle.kernel_wait_ns : idle.other_ns) += gap_ns;
       }
-      last_end_ns = std::max(last_end_ns.value_or(track.slices.end_ns(i)), track.slices.end_ns(i));
-      ++pieces;
+      last_end_ns = std::max(last_end_ns, piece.end_ns);
     }
-    if (pieces > 1) all.push_back(std::move(idle));
+    all.push_back(std::move(idle));
   }
   return all;
 }

@@ -35,12 +35,21 @@ struct GpuUsage {
 // Nothing if the rank has no stream.
 std::optional<GpuUsage> gpu_usage(const GpuActivity& activity);
 
+// A stream and its tracks. A kernel that begins before the one ahead of it in its stream has ended, as CUDA's
+// programmatic dependent launch lets it, is on the track "STREAM (2)".
+struct Stream {
+  std::string name;  // "GPU 0 stream 7"
+  std::vector<const Track*> tracks;
+};
+// In the rank's order.
+std::vector<Stream> streams_of(const Rank& rank);
+
 // Why a stream was idle between one piece of its work and the next, by Holistic Trace Analysis's definitions: the host
 // had not launched the next one yet when the last one ended (host wait); it had, and the next one came within 30 ns
 // (kernel wait), or later (other: a dependency on another stream, or no room on the device). Work whose launch is not
 // recorded counts as launched.
 struct StreamIdle {
-  std::string stream;  // "GPU 0 stream 7"
+  std::string stream;
   std::int64_t host_wait_ns = 0, kernel_wait_ns = 0, other_ns = 0;
 };
 // The streams with at least two pieces of work, in the rank's order. Cost: n log n in the slices of the streams.

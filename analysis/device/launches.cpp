@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/device/gpu.h"
+
 namespace paceline::analysis {
 namespace launch_parts {
 
@@ -31,29 +33,30 @@ std::optional<Launches> launches_of(const Trace& trace, const Rank& rank, const 
   if (key == 0) return std::nullopt;
   Launches out;
   std::vector<std::int64_t> calls, works, delays;
-  for (const Track& track : rank.tracks) {
-    if (track.kind != TrackKind::stream) continue;
+  for (const Stream& stream : streams_of(rank)) {
     std::vector<Change> begins, starts;
-    for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      const auto correlation = track.slices.argument(i, key);
-      if (!correlation || correlation->whole() >> 32 != 0) continue;
-      const auto callers = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
-      if (callers.empty()) continue;
-      const Slices& slices = rank.tracks[callers.front().track].slices;  // the outer call
-      const std::size_t call = callers.front().slice;
-      const std::int64_t start_ns = track.slices.start_ns[i], work_ns = track.slices.duration_ns[i];
-      const std::int64_t call_ns = slices.duration_ns[call];
-      const std::int64_t delay_ns = std::max<std::int64_t>(start_ns - slices.end_ns(call), 0);
-      begins.push_back({slices.start_ns[call], 1});
-      starts.push_back({start_ns, -1});
-      calls.push_back(call_ns), works.push_back(work_ns), delays.push_back(delay_ns);
-      out.statistics.slow_calls += call_ns > launch_parts::slow_call_ns;
-      out.statistics.late_starts += delay_ns > launch_parts::late_start_ns;
-      out.statistics.short_work += call_ns <= launch_parts::slow_call_ns && work_ns < call_ns;
+    for (const Track* track : stream.tracks) {
+      for (std::size_t i = 0; i < track->slices.size(); ++i) {
+        const auto correlation = track->slices.argument(i, key);
+        if (!correlation || correlation->whole() >> 32 != 0) continue;
+        const auto callers = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
+        if (callers.empty()) continue;
+        const Slices& slices = rank.tracks[callers.front().track].slices;  // the outer call
+        const std::size_t call = callers.front().slice;
+        const std::int64_t start_ns = track->slices.start_ns[i], work_ns = track->slices.duration_ns[i];
+        const std::int64_t call_ns = slices.duration_ns[call];
+        const std::int64_t delay_ns = std::max<std::int64_t>(start_ns - slices.end_ns(call), 0);
+        begins.push_back({slices.start_ns[call], 1});
+        starts.push_back({start_ns, -1});
+        calls.push_back(call_ns), works.push_back(work_ns), delays.push_back(delay_ns);
+        out.statistics.slow_calls += call_ns > launch_parts::slow_call_ns;
+        out.statistics.late_starts += delay_ns > launch_parts::late_start_ns;
+        out.statistics.short_work += call_ns <= launch_parts::slow_call_ns && work_ns < call_ns;
+      }
     }
     if (begins.empty()) continue;
     begins.insert(begins.end(), starts.begin(), starts.end());  // at equal times a call comes before a start
-    out.queues.push_back({track.label, launch_parts::queue_length(begins)});
+    out.queues.push_back({stream.name, launch_parts::queue_length(begins)});
   }
   if (calls.empty()) return std::nullopt;
   out.statistics.call_ns = distribution_of(std::move(calls));

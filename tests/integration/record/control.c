@@ -228,6 +228,16 @@ static void stuck(const char* lines) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const char* mode = argv[1];
+  if (strcmp(mode, "described") == 0) {
+    nvtxEventAttributes_t mark = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    mark.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    for (int text = 0; text < 2; ++text) {
+      mark.message.ascii = text == 0 ? "begin" : "{\"images_per_iteration\": 8}";
+      nvtxMarkEx(&mark);
+    }
+    iterations("iteration", 6, -1);
+    return 0;
+  }
   if (strcmp(mode, "iterations") == 0) {
     iterations(argc > 2 ? argv[2] : "iteration", 60, argc > 3 ? atoi(argv[3]) : -1);
   } else if (strcmp(mode, "capture") == 0) {

@@ -54,6 +54,16 @@ TEST_F(RecordControl, IterationsAreCountedFromZeroAndBothEndsAreRecorded) {
   EXPECT_EQ(phases, rank["recorded_ns"]);
 }
 
+// What a program says of itself at its start is known also of a later part.
+TEST_F(RecordControl, AMarkThatDescribesTheRunIsRecordedBeforeItsPart) {
+  const Ended ended = record("--iterations 3:4", CONTROL " described");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.named(EventType::push, "iteration").size(), 2u);
+  EXPECT_EQ(file.named(EventType::mark, "{\"images_per_iteration\": 8}").size(), 1u);
+  EXPECT_EQ(file.named(EventType::mark, "begin").size(), 0u);
+}
+
 TEST_F(RecordControl, IterationsMayHaveAnyName) {
   const Ended ended = record("--iterations 58: --iteration-name \"lap*\"", CONTROL " iterations \"lap of honour\"");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;

@@ -109,10 +109,17 @@ void lose_interrupted_end(nvtxRangeId_t range) {
   if ((range & left_out_range) == 0) drop_nested_event();
 }
 
+// A JSON object describes the run, such as the trainer's with the size of a batch. It stands at a program's start, which
+// --iterations and --delay leave out.
+bool describes_the_run(const nvtxEventAttributes_t* given) {
+  return given != nullptr && given->messageType == NVTX_MESSAGE_TYPE_ASCII && given->message.ascii != nullptr &&
+         given->message.ascii[0] == '{' && file_is_open();
+}
+
 void mark(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   const ReentrancyGuard guard;
   if (guard.is_nested()) return lose_unless_left_out(domain);
-  if (leaves_out(domain, category_of(given)) || !recording()) return;
+  if (leaves_out(domain, category_of(given)) || (!recording() && !describes_the_run(given))) return;
   const Attributes read = read_attributes(domain, given);
   if (!read.extended.empty()) {
     emit_with_payloads(read.extended, number_of(domain), EventType::mark, read.scope);

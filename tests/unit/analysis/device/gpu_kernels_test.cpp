@@ -58,6 +58,21 @@ TEST(StreamIdle, IsDividedAsHolisticTraceAnalysisDoes) {
   EXPECT_EQ(idle[0].other_ns, 630);
 }
 
+// With programmatic dependent launch a kernel begins before the one ahead of it in its stream has ended.
+TEST(StreamIdle, CountsKernelsThatOverlapInAStreamAsOneStream) {
+  TraceBuilder run;
+  TrackBuilder& stream = run.add_rank(0).add_track(TrackKind::stream, "GPU 0 stream 7 (compute)");
+  stream.add_slice(0, 10'000, "first", "cuda", "kernel");
+  stream.add_slice(6'000, 20'000, "second", "cuda", "kernel");
+  stream.add_slice(20'500, 30'000, "third", "cuda", "kernel");
+  const Trace trace = run.finish();
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  const auto idle = stream_idle(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_EQ(idle[0].stream, "GPU 0 stream 7 (compute)");
+  EXPECT_EQ(idle[0].host_wait_ns + idle[0].kernel_wait_ns + idle[0].other_ns, 500);
+}
+
 TEST(Distribution, InterpolatesQuartiles) {
   const Distribution of = distribution_of({4, 1, 3, 2});
   EXPECT_EQ(of.count, 4U);

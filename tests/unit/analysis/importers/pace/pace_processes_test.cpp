@@ -10,6 +10,7 @@
 namespace paceline::analysis {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::import;
@@ -139,11 +140,24 @@ TEST(PaceProcesses, AProgramAfterExecAndLaunchesAtOneTimeStayTogether) {
   EXPECT_EQ(import_both(launched("first", 200, 10), others).ranks.size(), 4U);
 }
 
+// As torchrun, which asks for GPUs and so has a file.
+TEST(PaceProcesses, AProcessThatStartedTheRanksIsNone) {
+  const Trace trace = import(process(-1, 200, 1000, 0, "launcher", {shell}),
+                             process(-1, 250, 1001, 5, "agent", {"200:1000", shell}, 1),
+                             process(0, 300, 1001, 10, "zero", {"200:1000", shell}),
+                             process(1, 301, 1001, 10, "one", {"200:1000", shell}));
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].pid, 300U);
+  EXPECT_EQ(trace.ranks[1].pid, 301U);
+  EXPECT_THAT(trace.notes, ElementsAre(AllOf(HasSubstr("launcher.pace and 1 of its child processes left out"),
+                                             HasSubstr("this process started the ranks and is none itself"))));
+}
+
 TEST(PaceProcesses, AProcessWithARankOfItsOwnIsNoChild) {
   const Trace trace =
-      import(process(-1, 200, 1000, 0, "launcher", {shell}), process(0, 300, 1001, 10, "zero", {"200:1000", shell}),
-             process(1, 301, 1001, 10, "one", {"200:1000", shell}));
-  EXPECT_EQ(trace.ranks.size(), 3U);
+      import(process(0, 200, 1000, 0, "zero", {shell}), process(1, 300, 1001, 10, "one", {"200:1000", shell}));
+  EXPECT_EQ(trace.ranks.size(), 2U);
+  EXPECT_THAT(trace.notes, IsEmpty());
 }
 
 TEST(PaceProcesses, AReusedProcessIdIsAnotherProcess) {
