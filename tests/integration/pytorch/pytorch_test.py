@@ -471,8 +471,12 @@ for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(32, 4)), 4
         self.assertIn("no process of the command opened a trace file", said[1])
 
 
-if __name__ == "__main__":
+def end_without_torch():
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
         print(f"{PYTHON} has no torch: skipped")
         sys.exit(77)
+
+
+if __name__ == "__main__":
+    end_without_torch()
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -40,8 +40,11 @@ struct Training {
   bool is_open = false;                      // an iteration
   bool stepped = false;
   bool finished = false;
-  bool in_step = false;     // of an optimizer: a step that it calls is a part of it
-  bool evaluating = false;  // the latest call was Module.eval(), not a forward for training
+  bool marks_steps = false;  // the script marks its iterations itself
+  bool in_own_step = false;  // one of them is open
+  bool is_own = false;       // the open iteration is a range of the script's own domain
+  bool in_step = false;      // of an optimizer: a step that it calls is a part of it
+  bool evaluating = false;   // the latest call was Module.eval(), not a forward for training
   bool described = false;
   bool refused = false;  // the process is not recorded
 };
@@ -53,13 +56,18 @@ PACELINE_HOT bool attached = false;
 void begin_iteration() {
   push_number(kind_of_phase(Phase::iteration), static_cast<std::int64_t>(training.iteration++));
   training.is_open = true;
-  training.stepped = training.finished = false;
+  training.is_own = training.stepped = training.finished = false;
+}
+
+void end_iteration() {
+  training.is_own ? pop_own() : pop_kind();
+  training.is_open = false;
 }
 
 void work(bool new_batch) {
   if (script_thread.depth != 0 || !attach_script()) return;
   if (training.thread == nullptr) training.thread = &script_thread;
-  if (training.thread != &script_thread) return;
+  if (training.thread != &script_thread || training.marks_steps) return;
   if (!training.is_open) {
     begin_iteration();
   } else if (training.stepped && (new_batch || training.finished)) {
@@ -192,9 +200,7 @@ void begin_work() { work(false); }
 void begin_work_on_batch() { work(true); }
 
 void begin_interlude() {
-  if (!training.is_open || !training.stepped || !is_outside()) return;
-  pop_kind();
-  training.is_open = false;
+  if (training.is_open && training.stepped && !training.marks_steps && is_outside()) end_iteration();
 }
 
 void note_evaluation() { training.evaluating = true; }
@@ -228,12 +234,36 @@ bool has_stepped() { return training.is_open && training.stepped; }
 bool is_outside() { return script_thread.depth == 0 && training.thread == &script_thread; }
 
 void begin_next_iteration() {
-  pop_kind();
+  if (training.marks_steps) return;
+  end_iteration();
   begin_iteration();
 }
 
 void set_finished(bool finished) { training.finished = finished; }
 void set_only_optimizer(const void* optimizer) { training.only_optimizer = optimizer; }
+
+void begin_own_step() {
+  if (script_thread.own_steps++ != 0 || script_thread.depth != 0 || !attach_script()) return;
+  if (training.thread == nullptr) training.thread = &script_thread;
+  if (training.thread != &script_thread) return;
+  training.in_own_step = true;
+  // Fetching the first batch has begun an iteration already, before anyone knew that the script marks its steps.
+  const bool goes_on = training.is_open && !training.stepped && !training.marks_steps;
+  training.marks_steps = true;
+  if (goes_on) return;
+  if (training.is_open) end_iteration();
+  push_own_number(own_kind("iteration"), static_cast<std::int64_t>(training.iteration++));
+  training.is_open = training.is_own = true;
+  training.stepped = training.finished = false;
+}
+
+void end_own_step() {
+  if (script_thread.own_steps == 0 || --script_thread.own_steps != 0)
+    return;  // 0 in a child that was forked inside one
+  if (training.thread != &script_thread || !training.in_own_step) return;
+  training.in_own_step = false;
+  if (training.is_open) end_iteration();
+}
 
 void reset_script_phases() {
   training = {};

@@ -9,7 +9,7 @@
 // iteration before. What a script does after the step, such as reading the loss, therefore belongs to the step's
 // iteration. An evaluation or a checkpoint after the step ends it too. Only the thread that does the first work for
 // training has iterations, and they begin and end outside all other ranges of the hooks, because ranges of a thread
-// nest.
+// nest. A script that marks its steps itself has no other iterations from its first step on.
 //
 // The interpreter's lock protects this state, as all callers hold it.
 #pragma once
@@ -38,9 +38,10 @@ enum class Phase : std::uint8_t {
 
 // What the hooks know of a thread.
 struct ScriptThread {
-  std::uint32_t depth = 0;     // open ranges of the hooks, without the iteration
-  std::uint32_t inside = 0;    // open forwards and fetches: modules that the thread calls are a part of them
-  std::uint64_t fetching = 0;  // for each open fetch one bit, the innermost lowest: its items are still being read
+  std::uint32_t depth = 0;      // open ranges of the hooks, without the iteration
+  std::uint32_t inside = 0;     // open forwards and fetches: modules that the thread calls are a part of them
+  std::uint64_t fetching = 0;   // for each open fetch one bit, the innermost lowest: its items are still being read
+  std::uint32_t own_steps = 0;  // open steps that the script marks itself
   bool runs_backward = false;
 };
 extern thread_local constinit ScriptThread script_thread __attribute__((tls_model("initial-exec")));
@@ -110,6 +111,10 @@ void begin_next_iteration();
 void set_finished(bool finished);
 // Null: none.
 void set_only_optimizer(const void* optimizer);
+
+// A step that the script marks itself is an iteration. Steps inside it and those of other threads count as parts of it.
+void begin_own_step();
+void end_own_step();
 
 // In a forked child.
 void reset_script_phases();

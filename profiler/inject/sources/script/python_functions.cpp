@@ -145,4 +145,6 @@ const paceline_python_function* functions_for_python(const paceline_python* func
   return functions;
 }
 
+bool has_python_hooks() { return python.call != nullptr; }
+
 }  // namespace paceline::inject

@@ -17,7 +17,7 @@ PACELINE = sys.argv[1]
 PROGRAM = """
 import os, sys, threading
 sys.path[:0] = [folder for folder in os.environ["PYTHONPATH"].split(os.pathsep) if folder]
-from paceline_pytorch import description, ranges
+from paceline_pytorch import description, ranges, script as paceline
 from paceline_pytorch.iterations import iterations
 phases = ranges.phases
 description.description.is_marked = True
@@ -133,6 +133,45 @@ child = os.fork()
 forward(); step(); phases.begin_interlude()
 if child: os.waitpid(child, 0)
 """), (2, 0))
+
+    def test_steps_that_the_script_marks_are_the_iterations(self):
+        # The first one has begun with the batch that was fetched before it.
+        self.assertEqual(self.iterations_of("""
+for _ in range(3):
+    next_batch()
+    with paceline.step(), paceline.phase("forward"):
+        forward(); step()
+    forward(); phases.begin_interlude()
+"""), (3, 0))
+        self.assertEqual(self.iterations_of("""
+@paceline.step()
+def train(again):
+    forward(); step(); step()
+    if again: train(False)
+forward(); step()
+for _ in range(2): train(True)
+thread = threading.Thread(target=train, args=(True,))
+thread.start()
+thread.join()
+"""), (3, 0))
+
+    def test_a_phase_that_the_script_marks_holds_no_begin_or_end_of_an_iteration(self):
+        self.assertEqual(self.iterations_of("""
+for _ in range(3):
+    with paceline.phase("forward"): forward()
+    step()
+with paceline.phase("validation"): pass
+"""), (3, 0))
+
+    def test_a_child_that_is_forked_inside_a_step_marks_its_own(self):
+        self.assertEqual(self.iterations_of("""
+with paceline.step():
+    forward()
+    child = os.fork()
+for _ in range(2):
+    with paceline.step(): step()
+if child: os.waitpid(child, 0)
+"""), (5, 0))
 
 
 if __name__ == "__main__":
