@@ -307,8 +307,28 @@ for _ in range(3):
         for options, named in ((["-I"], "-I"), (["-S"], "-S"), (["-bE"], "-E"), (["-X", "dev", "-I"], "-I")):
             ended = self.record(PYTHON, *options, program)
             self.assertEqual(ended.stdout, "ran\n")
-            self.assertRegex(ended.stderr, "paceline record: PyTorch is not recorded: " + named)
+            self.assertRegex(ended.stderr, "paceline: PyTorch is not recorded: " + named)
         self.assertNotIn("PyTorch", self.record(PYTHON, "-c", "print('ran')", "-I").stderr)
+
+    def test_an_interpreter_that_ignores_the_hooks_is_said_behind_other_programs(self):
+        program = pathlib.Path(self.script(f"#!{PYTHON} -I\nimport torch\nprint('ran')\n"))
+        program.chmod(0o755)
+        for command in (["env", "A=1", PYTHON, "-E", program], ["sh", "-c", f"'{PYTHON}' -I script.py; true"], [program]):
+            ended = self.record(*map(str, command))
+            self.assertEqual(ended.stdout, "ran\n")
+            self.assertEqual(len(re.findall("^paceline: PyTorch is not recorded: -[IE] makes the interpreter ignore PYTHONPATH",
+                                            ended.stderr, re.M)), 1, ended.stderr)
+        ended = self.record(*self.launch(2, "-c", "import subprocess, sys; subprocess.run([sys.executable, '-I', 'script.py'])"))
+        self.assertEqual(ended.stderr.count("PyTorch is not recorded"), 1, ended.stderr)
+        code = "import multiprocessing; multiprocessing.get_context('spawn').Process(target=print, args=('ran',)).start()"
+        ended = self.record(PYTHON, "-I", "-c", code)
+        self.assertEqual((ended.stdout, ended.stderr.count("PyTorch is not recorded")), ("ran\n", 1), ended.stderr)
+
+    def test_an_interpreter_without_site_keeps_its_path(self):
+        program = self.script("import os, sys; print(sys.path[1:], os.environ.get('PYTHONPATH'))")
+        for path in ({}, {"PYTHONPATH": "/a folder/x:/b"}):
+            alone = self.run_program(PYTHON, "-S", program, **path)
+            self.assertEqual(self.record(PYTHON, "-S", program, **path).stdout, alone.stdout)
 
     def test_an_import_inside_a_function_and_a_second_import(self):
         ended = self.record(PYTHON, self.script("""

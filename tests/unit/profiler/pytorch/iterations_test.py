@@ -75,6 +75,39 @@ for _ in range(2):
     step()
 """), (1, 1))
 
+    def test_without_an_optimizer_a_batch_after_a_backward_begins_an_iteration(self):
+        loop = """
+iterations.optimizers.clear(); phases.reset()
+for _ in range(3):
+    next_batch(); forward()
+    next_batch(); forward(); phases.begin_work()
+    ranges.hook("around_backward", forward)()
+    ranges.hook("around_backward", forward)()
+"""
+        self.assertEqual(self.iterations_of(loop), (2, 1))
+        self.assertEqual(self.iterations_of(loop + "phases.begin_interlude()"), (3, 0))
+
+    def test_a_child_of_a_process_with_an_optimizer_accumulates(self):
+        self.assertEqual(self.iterations_of("""
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    for _ in range(2):
+        next_batch(); ranges.hook("around_backward", forward)()
+        next_batch(); ranges.hook("around_backward", forward)()
+        step()
+"""), (1, 1))
+
+    def test_the_end_of_a_loader_of_unknown_length_begins_no_iteration(self):
+        self.assertEqual(self.iterations_of("""
+for epoch in range(2):
+    for _ in range(3):
+        phases.seek_batch(); phases.found_batch()
+        forward(); step()
+    phases.seek_batch(); phases.end_inside(); phases.begin_interlude()
+"""), (6, 0))
+
     def test_two_optimizers_that_step_in_turn_share_an_iteration(self):
         self.assertEqual(self.iterations_of("""
 iterations.made(other)
