@@ -240,6 +240,30 @@ class Training(Recorded):
         for rank in report["runs"][0]["per_rank"]:
             self.assertGreater(rank["phases"]["preprocess"], 0.5 * rank["phases"].get("forward", 0))
 
+    def test_unequal_batches_are_named_and_all_images_counted(self):
+        self.record(*self.launch(2, self.script("""
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+batch = 16 + 16 * dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+images = torch.utils.data.TensorDataset(torch.ones(20 * batch, 64))
+for (image,) in torch.utils.data.DataLoader(images, batch):
+    optimizer.zero_grad()
+    model(image).sum().backward()
+    optimizer.step()
+dist.barrier()
+""")))
+        report = self.report()
+        run = report["runs"][0]
+        self.assertEqual(run["iterations"]["count"], 20)
+        self.assertEqual(run["iterations"]["images"], 20 * 48)
+        self.assertEqual((run["config"]["batch_per_rank"], run["config"]["global_batch"]), ([16, 32], 48))
+        found = [finding["text"] for finding in report["findings"] if finding.get("kind") == "unequal batches"]
+        self.assertEqual(len(found), 1)
+        self.assertIn("16 images of an iteration on rank 0, 32 on rank 1", found[0])
+
     def test_three_ranks_compute_the_same(self):
         arguments = (SAMPLE, "--images", "192", "--epochs", "1", "--workers", "0", "--width", "8")
         alone = self.run_program(*self.launch(3, *arguments))
