@@ -44,7 +44,12 @@ std::string run_summary(const RunAnalysis& run) {
   from_config("program");
   from_config("model");
   parts.push_back(ranks_text(run) + (run.hosts.empty() ? "" : " on " + list_text(run.hosts)));
-  from_config("batch_per_rank", "batch ", " per rank");
+  if (run.unequal_batches.empty()) {
+    from_config("batch_per_rank", "batch ", " per rank");
+  } else {
+    const auto [least, most] = std::ranges::minmax(run.unequal_batches, {}, &RankBatch::batch);
+    parts.push_back(fmt::format("batch {} to {} per rank", count(least.batch), count(most.batch)));
+  }
   from_config("dtype");
   from_config("communicator", "communicator ");
   return joined(parts);

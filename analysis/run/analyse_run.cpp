@@ -3,8 +3,10 @@
 #include "analysis/run/run_analysis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "analysis/communication/end_differences.h"
@@ -30,19 +32,56 @@ ConfigValue value_of(const std::string& text) {
   return config_value(parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text));
 }
 
+// Puts what the marks `run` of a rank say into the description.
+void describe(const RankSummary& rank, RunConfig& config) {
+  for (const std::string& description : rank.descriptions) {
+    const auto parsed = nlohmann::json::parse(description, nullptr, false);
+    if (!parsed.is_object()) continue;
+    for (const auto& [key, value] : parsed.items()) config[key] = config_value(value);
+  }
+}
+
 // The run's description: the mark `run` of the first rank, on top of what the user gave to the recorder.
 RunConfig config_of(const std::vector<RankSummary>& ranks) {
   RunConfig config;
   for (const RankSummary& rank : ranks) {
     for (const auto& [key, value] : rank.set) config.emplace(key, value_of(value));
   }
-  if (ranks.empty()) return config;
-  for (const std::string& description : ranks.front().descriptions) {
-    const auto parsed = nlohmann::json::parse(description, nullptr, false);
-    if (!parsed.is_object()) continue;
-    for (const auto& [key, value] : parsed.items()) config[key] = config_value(value);
-  }
+  if (!ranks.empty()) describe(ranks.front(), config);
   return config;
+}
+
+// Batches that differ between the ranks. A rank describes the whole batch as if all ranks had its own, so the mean of
+// what they describe is the real one.
+void add_batches(RunAnalysis& run) {
+  std::vector<RankBatch> batches;
+  std::map<std::string, std::vector<double>> wholes = {{"global_batch", {}}, {"images_per_iteration", {}}};
+  nlohmann::json by_rank = nlohmann::json::array();
+  for (std::size_t index = 0; index < run.per_rank.size(); ++index) {
+    RunConfig own;
+    describe(run.per_rank[index], own);
+    const auto batch = own.number("batch_per_rank");
+    if (!batch) continue;
+    batches.push_back({index, *batch, *batch * own.number("accumulate").value_or(1)});
+    by_rank.push_back(nlohmann::json::parse(own["batch_per_rank"].text));
+    for (auto& [key, values] : wholes) {
+      if (const auto whole = own.number(key)) values.push_back(*whole);
+    }
+  }
+  const auto differs = [&](double RankBatch::*figure) {
+    const auto first = [&](const RankBatch& batch) { return batch.*figure == batches.front().*figure; };
+    return !std::ranges::all_of(batches, first);
+  };
+  const bool batch_differs = differs(&RankBatch::batch), images_differ = differs(&RankBatch::images);
+  if (batch_differs) run.config["batch_per_rank"] = config_value(by_rank);
+  if (!batch_differs && !images_differ) return;
+  for (const auto& [key, values] : wholes) {
+    if (values.empty()) continue;
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    const bool is_whole = mean == std::round(mean);
+    run.config[key] = config_value(is_whole ? nlohmann::json(std::llround(mean)) : nlohmann::json(mean));
+  }
+  if (images_differ) run.unequal_batches = std::move(batches);
 }
 
 void add_accuracy(RunAnalysis& run) {
@@ -329,6 +368,7 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
   run.name = name_of(path);
   run.per_rank = std::move(ranks);
   run.config = config_of(run.per_rank);
+  add_batches(run);
   add_ranks(run);
   add_accuracy(run);
   add_ranges(run);

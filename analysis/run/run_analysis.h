@@ -106,6 +106,13 @@ inline bool any_timed(const std::vector<CollectiveRow>& rows) {
   return std::ranges::any_of(rows, [](const CollectiveRow& row) { return row.timed > 0; });
 }
 
+// What a rank describes of its part of an iteration.
+struct RankBatch {
+  std::size_t index = 0;  // into per_rank
+  double batch = 0;       // of one forward
+  double images = 0;      // of all forwards before a step
+};
+
 // All figures of one run. A figure is absent where the trace lacks what it needs.
 struct RunAnalysis {
   std::string path;    // as the user gave it
@@ -119,6 +126,7 @@ struct RunAnalysis {
   std::int64_t span_ns = 0;                    // from the run's zero to the last event of any rank
   std::int64_t wall_ns = 0;                    // the longest of the ranks
   RunConfig config;                            // the run's description
+  std::vector<RankBatch> unequal_batches;      // in the order of per_rank; empty if all describe the same
   std::optional<double> images;                // over the whole job
   std::optional<double> images_per_s() const;  // over the whole job
   std::optional<double> accuracy;              // the last one, 0 to 1

@@ -27,24 +27,4 @@ void put_on_python_path(const std::filesystem::path& folder) {
   }
 }
 
-std::string why_no_hooks(std::span<const std::string> command) {
-  if (command.empty()) return "";
-  const std::string name = std::filesystem::path(command[0]).filename().string();
-  if (!name.starts_with("python") && !name.starts_with("pypy")) return "";
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    const std::string_view option = command[i];
-    if (option.size() < 2 || option[0] != '-' || option[1] == '-') break;
-    for (const char letter : option.substr(1)) {
-      if (letter == 'I' || letter == 'E') return fmt::format("-{} makes the interpreter ignore PYTHONPATH", letter);
-      if (letter == 'S') return "-S makes the interpreter skip sitecustomize";
-      if (letter == 'c' || letter == 'm') return "";  // what follows belongs to the program
-      if (letter == 'W' || letter == 'X') {
-        if (option.back() == letter) ++i;  // its value is the next argument
-        break;
-      }
-    }
-  }
-  return "";
-}
-
 }  // namespace paceline::record

@@ -184,9 +184,6 @@ int run_recorded(const RecordOptions& options) {
   if (const std::string why = why_not_recorded(command); !why.empty()) {
     say(fmt::format("{} {}: the recorder cannot be loaded into it, so it runs unrecorded", command, why));
   }
-  if (const std::string why = options.pytorch.empty() ? "" : why_no_hooks(options.command); !why.empty()) {
-    say(fmt::format("PyTorch is not recorded: {}", why));
-  }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -7,6 +7,11 @@
     run.slices.to_polars()            # or to_pandas(), to_arrow(), or any reader of Arrow's C data interface
     paceline.query(run, "SELECT rank, sum(wait_ns) FROM collectives GROUP BY rank")
 
+A training script marks its steps and phases, which costs nothing where it is not recorded:
+
+    with paceline.step(), paceline.phase("forward"):
+        model(batch)
+
 Times are integers in nanoseconds since the run's zero, which is the earliest start of a process, on one clock for all
 ranks. Sizes are in bytes.
 """
@@ -16,12 +21,28 @@ import html as _html
 import json as _json
 import os as _os
 from types import SimpleNamespace as _SimpleNamespace
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _core
-from ._core import Error, __version__
-from ._recorder import Recorder
+from ._script import active, phase, step
 
-__all__ = ["Error", "Recorder", "Report", "Run", "Table", "__version__", "load", "query", "report"]
+if _TYPE_CHECKING:
+    from ._core import Error, __version__
+    from ._recorder import Recorder
+
+__all__ = ["Error", "Recorder", "Report", "Run", "Table", "__version__", "active", "load", "phase", "query", "report", "step"]
+
+
+def __getattr__(name):
+    # A script that only marks its steps does not load the library that reads traces.
+    if name in ("Error", "__version__"):
+        from . import _core
+
+        return getattr(_core, name)
+    if name == "Recorder":
+        from ._recorder import Recorder
+
+        return Recorder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Table:
@@ -213,6 +234,8 @@ def load(path: str | _os.PathLike, *, iterations: str = "") -> Run:
     Traceback (most recent call last):
     paceline._core.Error: no/such/run: no such file or directory
     """
+    from . import _core
+
     return Run(_core.LoadedRun(_os.fspath(path), iterations))
 
 
@@ -227,4 +250,6 @@ def query(run: Run, sql: str) -> Table:
 
 def report(*runs: Run) -> Report:
     """The report of one run, or of several runs with the scaling between them."""
+    from . import _core
+
     return Report(_core.report([run._core for run in runs]))

@@ -54,6 +54,25 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
                  .kind = "step change"});
 }
 
+// "The ranks have unequal batches: 16 images of an iteration on rank 0, 32 on rank 1."
+void batch_finding(const RunAnalysis& run, std::vector<Finding>& out) {
+  if (run.unequal_batches.empty()) return;
+  const auto [least, most] = std::ranges::minmax_element(run.unequal_batches, {}, &RankBatch::images);
+  const auto of = [&](const RankBatch& batch) { return run.per_rank[batch.index].rank; };
+  const bool two = run.unequal_batches.size() == 2;
+  out.push_back(
+      {.severity = Severity::warning,
+       .text = fmt::format(
+           "The ranks have unequal batches: {} images of an iteration on rank {}{}, {} on rank {}{}. Where ranks "
+           "compute "
+           "equally fast, those with small batches wait for the others. If the gradients of the ranks are averaged, an "
+           "image of a small batch counts more than one of a large batch.",
+           count(least->images), of(*least), two ? "" : " (the least)", count(most->images), of(*most),
+           two ? "" : " (the most)"),
+       .kind = "unequal batches",
+       .places = {{.name = fmt::format("Rank {} has the largest batch", of(*most)), .rank = most->index}}});
+}
+
 // The slow iterations, the longest first.
 void slow_findings(const RunAnalysis& run, std::vector<Finding>& out) {
   constexpr std::size_t most = 3;
@@ -84,6 +103,7 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
                    "The number of images is not known. Record with `--set images_per_iteration=N` to get images/s and "
                    "speed-ups."});
   }
+  batch_finding(run, out);
   change_finding(run, out);
   slow_findings(run, out);
 }

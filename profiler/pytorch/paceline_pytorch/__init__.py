@@ -9,6 +9,7 @@
     collecting   the garbage collector
     collectives  torch.distributed on backends that the recorder does not see otherwise
     description  the mark `run`, which describes the job
+    script       what a script marks itself (`import paceline`)
 
 Each hook calls the original with the same arguments and returns its result. It adds ranges around the call and changes
 nothing else, so that a run computes the same numbers with it and without it.

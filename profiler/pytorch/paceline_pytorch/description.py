@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mark `run`, which describes the job to reports: model, batch, ranks, data type, communicator and versions.
 
-It is made after the first step, when all of this is known.
+It is made after the first step, when all of this is known, and without an optimizer when a loader has no more batches.
 """
 import json
 import os
@@ -65,12 +65,19 @@ def count_batches(optimizers):
     description.batches = max(backwards, 1)
 
 
+def mark_run_without_optimizer():
+    if not description.is_marked and description.facts and ranges.count_backwards() > 0:
+        mark_run(None)
+
+
 @careful
 def mark_run(optimizer):
     import torch
 
     description.is_marked = True
-    run = dict(description.facts, program="pytorch", torch=str(torch.__version__), optimizer=type(optimizer).__name__)
+    run = dict(description.facts, program="pytorch", torch=str(torch.__version__))
+    if optimizer is not None:
+        run["optimizer"] = type(optimizer).__name__
     run["ranks"] = 1
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():

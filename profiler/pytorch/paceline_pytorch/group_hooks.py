@@ -5,6 +5,7 @@ They pass the methods that collectives.py replaces. From PyTorch 2.15 on a proce
 after it is issued. What a replaced method issues is recorded there, and left out here. The wait for the result of a
 functional collective is AsyncCollectiveTensor.trigger_wait(); code of torch.compile waits in C++, which nothing tells of.
 """
+import atexit
 import itertools
 from _thread import get_ident
 
@@ -51,6 +52,14 @@ class GroupHooks:
             self.observer.last_unseen[get_ident()] = found[1]
 
 
+def _unregister(reference, number):
+    """A group that outlives the interpreter would end its hooks without it, which is a segmentation fault."""
+    group = reference()
+    if group is not None:
+        group.unregister_pre_hook(number)
+        group.unregister_post_hook(number)
+
+
 def install(torch, observer, names, bytes_of, device_of):
     distributed = torch.distributed
     c10d = distributed.distributed_c10d
@@ -67,6 +76,7 @@ def install(torch, observer, names, bytes_of, device_of):
                     hooks, number = GroupHooks(observer, known, names, bytes_of, device_of), next(_hook_ids)
                     group.register_pre_hook(number, hooks.before)
                     group.register_post_hook(number, hooks.after)
+                    atexit.register(_unregister, known.reference, number)
             return result
 
         return _register_process_group

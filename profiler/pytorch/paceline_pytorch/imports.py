@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import hook: it lets a module be imported as always, and then calls a function for it."""
-import importlib
+"""The import hook: it lets a module be imported as always, and then calls a function for it. A script that imports
+paceline where the package is not installed gets script.py."""
+import importlib.util
 import os
 import sys
 
@@ -29,7 +30,7 @@ class Finder:
     """Finds nothing itself: it asks the other finders and makes the loader that they give call the hook."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _HOOKED:
+        if name not in _HOOKED and name != "paceline":
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -37,8 +38,11 @@ class Finder:
                 continue
             spec = find(name, path, target)
             if spec is not None:
-                self._attach(name, spec.loader)
+                if name in _HOOKED:
+                    self._attach(name, spec.loader)
                 return spec
+        if name == "paceline":  # it is not installed
+            return importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(__file__), "script.py"))
         return None
 
     @staticmethod

@@ -4,6 +4,7 @@
 - Gradient accumulation: several batches, forwards and backwards before one step are one iteration.
 - Several optimizers: while batches come from a DataLoader, the next batch decides. Otherwise an iteration ends when all
   optimizers that are in use have stepped. If one steps twice before that, the others are not used in each iteration.
+- No optimizer: the next batch that comes from a DataLoader after a backward begins an iteration.
 """
 import os
 import weakref
@@ -21,6 +22,8 @@ class Iterations:
     def reset(self):
         """At the start of a process, forked children included."""
         phases.reset()
+        if self.optimizers:
+            phases.note_optimizer()
         self.stepped = set()  # in the latest iteration that has a step
         self.missing = set()  # those whose step it needs before it ends
         self.expected = None  # those that step in each iteration; None: not known yet
@@ -28,6 +31,7 @@ class Iterations:
 
     def made(self, optimizer):
         self.optimizers[id(optimizer)] = optimizer
+        phases.note_optimizer()
         phases.set_only_optimizer(None)
         if phases.has_stepped():
             if self.expected is None:

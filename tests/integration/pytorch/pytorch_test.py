@@ -240,6 +240,30 @@ class Training(Recorded):
         for rank in report["runs"][0]["per_rank"]:
             self.assertGreater(rank["phases"]["preprocess"], 0.5 * rank["phases"].get("forward", 0))
 
+    def test_unequal_batches_are_named_and_all_images_counted(self):
+        self.record(*self.launch(2, self.script("""
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+batch = 16 + 16 * dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+images = torch.utils.data.TensorDataset(torch.ones(20 * batch, 64))
+for (image,) in torch.utils.data.DataLoader(images, batch):
+    optimizer.zero_grad()
+    model(image).sum().backward()
+    optimizer.step()
+dist.barrier()
+""")))
+        report = self.report()
+        run = report["runs"][0]
+        self.assertEqual(run["iterations"]["count"], 20)
+        self.assertEqual(run["iterations"]["images"], 20 * 48)
+        self.assertEqual((run["config"]["batch_per_rank"], run["config"]["global_batch"]), ([16, 32], 48))
+        found = [finding["text"] for finding in report["findings"] if finding.get("kind") == "unequal batches"]
+        self.assertEqual(len(found), 1)
+        self.assertIn("16 images of an iteration on rank 0, 32 on rank 1", found[0])
+
     def test_three_ranks_compute_the_same(self):
         arguments = (SAMPLE, "--images", "192", "--epochs", "1", "--workers", "0", "--width", "8")
         alone = self.run_program(*self.launch(3, *arguments))
@@ -307,8 +331,28 @@ for _ in range(3):
         for options, named in ((["-I"], "-I"), (["-S"], "-S"), (["-bE"], "-E"), (["-X", "dev", "-I"], "-I")):
             ended = self.record(PYTHON, *options, program)
             self.assertEqual(ended.stdout, "ran\n")
-            self.assertRegex(ended.stderr, "paceline record: PyTorch is not recorded: " + named)
+            self.assertRegex(ended.stderr, "paceline: PyTorch is not recorded: " + named)
         self.assertNotIn("PyTorch", self.record(PYTHON, "-c", "print('ran')", "-I").stderr)
+
+    def test_an_interpreter_that_ignores_the_hooks_is_said_behind_other_programs(self):
+        program = pathlib.Path(self.script(f"#!{PYTHON} -I\nimport torch\nprint('ran')\n"))
+        program.chmod(0o755)
+        for command in (["env", "A=1", PYTHON, "-E", program], ["sh", "-c", f"'{PYTHON}' -I script.py; true"], [program]):
+            ended = self.record(*map(str, command))
+            self.assertEqual(ended.stdout, "ran\n")
+            self.assertEqual(len(re.findall("^paceline: PyTorch is not recorded: -[IE] makes the interpreter ignore PYTHONPATH",
+                                            ended.stderr, re.M)), 1, ended.stderr)
+        ended = self.record(*self.launch(2, "-c", "import subprocess, sys; subprocess.run([sys.executable, '-I', 'script.py'])"))
+        self.assertEqual(ended.stderr.count("PyTorch is not recorded"), 1, ended.stderr)
+        code = "import multiprocessing; multiprocessing.get_context('spawn').Process(target=print, args=('ran',)).start()"
+        ended = self.record(PYTHON, "-I", "-c", code)
+        self.assertEqual((ended.stdout, ended.stderr.count("PyTorch is not recorded")), ("ran\n", 1), ended.stderr)
+
+    def test_an_interpreter_without_site_keeps_its_path(self):
+        program = self.script("import os, sys; print(sys.path[1:], os.environ.get('PYTHONPATH'))")
+        for path in ({}, {"PYTHONPATH": "/a folder/x:/b"}):
+            alone = self.run_program(PYTHON, "-S", program, **path)
+            self.assertEqual(self.record(PYTHON, "-S", program, **path).stdout, alone.stdout)
 
     def test_an_import_inside_a_function_and_a_second_import(self):
         ended = self.record(PYTHON, self.script("""
@@ -471,8 +515,12 @@ for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(32, 4)), 4
         self.assertIn("no process of the command opened a trace file", said[1])
 
 
-if __name__ == "__main__":
+def end_without_torch():
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
         print(f"{PYTHON} has no torch: skipped")
         sys.exit(77)
+
+
+if __name__ == "__main__":
+    end_without_torch()
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,7 @@ struct Job {
   nlohmann::json config = {{"program", "hand"}, {"model", "resnet18"},     {"batch_per_rank", 32},
                            {"epochs", 1},       {"evaluate", "all ranks"}, {"seed", 1}};
   bool say_config = true;
+  std::vector<int> batches = {}, accumulate = {};  // by rank, if they differ
 };
 
 inline Trace make_trace(Job job) {
@@ -43,6 +45,13 @@ inline Trace make_trace(Job job) {
       job.config["ranks"] = job.ranks;
       job.config["global_batch"] = 32 * job.ranks;
       job.config["images_per_iteration"] = 32 * job.ranks;
+      if (!job.batches.empty()) {
+        const auto index = static_cast<std::size_t>(r);
+        const int batch = job.batches[index], times = job.accumulate.empty() ? 1 : job.accumulate[index];
+        job.config["batch_per_rank"] = batch;
+        job.config["accumulate"] = times;
+        job.config["global_batch"] = job.config["images_per_iteration"] = batch * times * job.ranks;
+      }
       job.config["communicator"] = job.ranks == 1 ? "none" : "ring";
       main.add_mark(1000 * ms, job.config.dump(), domain, "run");
     }

@@ -36,12 +36,17 @@ struct Training {
   const void* only_optimizer = nullptr;
   std::uint64_t iteration = 0;               // the number of the next one
   std::uint64_t batches = 0, backwards = 0;  // for training, that have begun
+  std::uint64_t backwards_before = 0;        // the open iteration
   std::uint32_t backwards_running = 0;       // on all threads: CUDA's backward runs on threads of its own
   bool is_open = false;                      // an iteration
+  bool has_optimizer = false;
   bool stepped = false;
   bool finished = false;
-  bool in_step = false;     // of an optimizer: a step that it calls is a part of it
-  bool evaluating = false;  // the latest call was Module.eval(), not a forward for training
+  bool marks_steps = false;  // the script marks its iterations itself
+  bool in_own_step = false;  // one of them is open
+  bool is_own = false;       // the open iteration is a range of the script's own domain
+  bool in_step = false;      // of an optimizer: a step that it calls is a part of it
+  bool evaluating = false;   // the latest call was Module.eval(), not a forward for training
   bool described = false;
   bool refused = false;  // the process is not recorded
 };
@@ -50,19 +55,35 @@ PACELINE_HOT Training training;
 PACELINE_HOT std::uint64_t phase_kinds[static_cast<int>(Phase::count)];  // in a forked child they stay valid
 PACELINE_HOT bool attached = false;
 
+void note_begin(bool is_own) {
+  training.is_open = true;
+  training.is_own = is_own;
+  training.stepped = training.finished = false;
+  training.backwards_before = training.backwards;
+}
+
 void begin_iteration() {
   push_number(kind_of_phase(Phase::iteration), static_cast<std::int64_t>(training.iteration++));
-  training.is_open = true;
-  training.stepped = training.finished = false;
+  note_begin(false);
+}
+
+// True if the open iteration has what ends one.
+bool is_complete() {
+  return training.stepped || (!training.has_optimizer && training.backwards != training.backwards_before);
+}
+
+void end_iteration() {
+  training.is_own ? pop_own() : pop_kind();
+  training.is_open = false;
 }
 
 void work(bool new_batch) {
   if (script_thread.depth != 0 || !attach_script()) return;
   if (training.thread == nullptr) training.thread = &script_thread;
-  if (training.thread != &script_thread) return;
+  if (training.thread != &script_thread || training.marks_steps) return;
   if (!training.is_open) {
     begin_iteration();
-  } else if (training.stepped && (new_batch || training.finished)) {
+  } else if (is_complete() && (new_batch || training.finished)) {
     begin_next_iteration();
   }
 }
@@ -115,6 +136,18 @@ void begin_batch(bool for_training) {
   ++script_thread.inside;
 }
 
+void seek_batch() {
+  attach_script();
+  enter(Phase::preprocess);
+  ++script_thread.inside;
+}
+
+void found_batch() {
+  end_inside();
+  work(true);
+  ++training.batches;
+}
+
 bool begin_forward(bool with_gradients) {
   Phase phase = Phase::forward;
   bool describe = false;
@@ -125,8 +158,7 @@ bool begin_forward(bool with_gradients) {
     training.evaluating = false;
     describe = attached && !training.described;
     training.described |= describe;
-  } else if (!training.is_open ||
-             training.stepped) {  // otherwise it is a part of the step, such as a teacher's forward
+  } else if (!training.is_open || is_complete()) {  // otherwise it is a part of the step, such as a teacher's forward
     attach_script();
     begin_interlude();
     phase = Phase::evaluate;
@@ -192,9 +224,7 @@ void begin_work() { work(false); }
 void begin_work_on_batch() { work(true); }
 
 void begin_interlude() {
-  if (!training.is_open || !training.stepped || !is_outside()) return;
-  pop_kind();
-  training.is_open = false;
+  if (training.is_open && is_complete() && !training.marks_steps && is_outside()) end_iteration();
 }
 
 void note_evaluation() { training.evaluating = true; }
@@ -216,6 +246,7 @@ void begin_step() {
 
 bool end_step() {
   training.in_step = false;
+  training.has_optimizer = true;
   leave();
   if (!training.is_open || training.thread != &script_thread) return false;
   training.stepped = true;
@@ -228,12 +259,37 @@ bool has_stepped() { return training.is_open && training.stepped; }
 bool is_outside() { return script_thread.depth == 0 && training.thread == &script_thread; }
 
 void begin_next_iteration() {
-  pop_kind();
+  if (training.marks_steps) return;
+  end_iteration();
   begin_iteration();
 }
 
 void set_finished(bool finished) { training.finished = finished; }
 void set_only_optimizer(const void* optimizer) { training.only_optimizer = optimizer; }
+
+void note_optimizer() { training.has_optimizer = true; }
+
+void begin_own_step() {
+  if (script_thread.own_steps++ != 0 || script_thread.depth != 0 || !attach_script()) return;
+  if (training.thread == nullptr) training.thread = &script_thread;
+  if (training.thread != &script_thread) return;
+  training.in_own_step = true;
+  // Fetching the first batch has begun an iteration already, before anyone knew that the script marks its steps.
+  const bool goes_on = training.is_open && !training.stepped && !training.marks_steps;
+  training.marks_steps = true;
+  if (goes_on) return;
+  if (training.is_open) end_iteration();
+  push_own_number(own_kind("iteration"), static_cast<std::int64_t>(training.iteration++));
+  note_begin(true);
+}
+
+void end_own_step() {
+  if (script_thread.own_steps == 0 || --script_thread.own_steps != 0)
+    return;  // 0 in a child that was forked inside one
+  if (training.thread != &script_thread || !training.in_own_step) return;
+  training.in_own_step = false;
+  if (training.is_open) end_iteration();
+}
 
 void reset_script_phases() {
   training = {};

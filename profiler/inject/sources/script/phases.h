@@ -7,9 +7,10 @@
 //
 // An iteration has one step of each optimizer. It begins with the first work for training after the step of the
 // iteration before. What a script does after the step, such as reading the loss, therefore belongs to the step's
+// iteration. Where a script has no optimizer, a backward takes the place of the step, and the next batch begins another
 // iteration. An evaluation or a checkpoint after the step ends it too. Only the thread that does the first work for
 // training has iterations, and they begin and end outside all other ranges of the hooks, because ranges of a thread
-// nest.
+// nest. A script that marks its steps itself has no other iterations from its first step on.
 //
 // The interpreter's lock protects this state, as all callers hold it.
 #pragma once
@@ -38,9 +39,10 @@ enum class Phase : std::uint8_t {
 
 // What the hooks know of a thread.
 struct ScriptThread {
-  std::uint32_t depth = 0;     // open ranges of the hooks, without the iteration
-  std::uint32_t inside = 0;    // open forwards and fetches: modules that the thread calls are a part of them
-  std::uint64_t fetching = 0;  // for each open fetch one bit, the innermost lowest: its items are still being read
+  std::uint32_t depth = 0;      // open ranges of the hooks, without the iteration
+  std::uint32_t inside = 0;     // open forwards and fetches: modules that the thread calls are a part of them
+  std::uint64_t fetching = 0;   // for each open fetch one bit, the innermost lowest: its items are still being read
+  std::uint32_t own_steps = 0;  // open steps that the script marks itself
   bool runs_backward = false;
 };
 extern thread_local constinit ScriptThread script_thread __attribute__((tls_model("initial-exec")));
@@ -60,6 +62,10 @@ inline bool is_inside() { return script_thread.inside != 0; }
 
 // A batch is fetched. `for_training`: it is not for an evaluation, and the loader has one.
 [[gnu::hot]] void begin_batch(bool for_training);
+// A batch for training is fetched from a loader that does not know whether it has one. Its iteration begins with
+// found_batch(), because the end of the loader would begin one otherwise. end_inside() ends a fetch without a batch.
+void seek_batch();
+void found_batch();
 // The outermost module is called. Returns true once in a process: the caller then describes the module.
 [[gnu::hot]] bool begin_forward(bool with_gradients);
 // Ends either of them.
@@ -110,6 +116,13 @@ void begin_next_iteration();
 void set_finished(bool finished);
 // Null: none.
 void set_only_optimizer(const void* optimizer);
+
+// A step that the script marks itself is an iteration. Steps inside it and those of other threads count as parts of it.
+void begin_own_step();
+void end_own_step();
+
+// The script has an optimizer.
+void note_optimizer();
 
 // In a forked child.
 void reset_script_phases();

@@ -105,6 +105,8 @@ PACELINE_HOT paceline_python_function functions[] = {
     taking_nothing<attach_script>("attach"),
     taking_nothing<is_inside>("is_inside"),
     taking_truth<begin_batch>("begin_batch"),
+    taking_nothing<seek_batch>("seek_batch"),
+    taking_nothing<found_batch>("found_batch"),
     taking_truth<begin_forward>("begin_forward"),
     taking_nothing<end_inside>("end_inside"),
     taking_nothing<begin_copy>("begin_copy"),
@@ -121,6 +123,7 @@ PACELINE_HOT paceline_python_function functions[] = {
     taking_nothing<begin_next_iteration>("begin_next_iteration"),
     taking_truth<set_finished>("set_finished"),
     taking_object<set_only_optimizer>("set_only_optimizer"),
+    taking_nothing<note_optimizer>("note_optimizer"),
     taking_nothing<reset_script_phases>("reset"),
     taking_nothing<enter_phase<Phase::preprocess>>("enter_preprocess"),
     taking_nothing<enter_phase<Phase::forward>>("enter_forward"),
@@ -144,5 +147,7 @@ const paceline_python_function* functions_for_python(const paceline_python* func
   python = *functions_of_python;
   return functions;
 }
+
+bool has_python_hooks() { return python.call != nullptr; }
 
 }  // namespace paceline::inject

@@ -22,6 +22,7 @@ pthread_mutex_t script_lock = PTHREAD_MUTEX_INITIALIZER;
 PACELINE_HOT std::atomic<bool> script_attached{false};
 nvtxDomainHandle_t torch_domain = nullptr;
 PACELINE_HOT std::uint32_t torch_domain_number = 0;    // domain_of(torch_domain)
+PACELINE_HOT std::uint32_t own_domain_number = 0;      // of the domain "script"
 std::uint32_t category_names[most_script_categories];  // name id by category - 1
 std::uint32_t categories_used = 0;
 
@@ -92,6 +93,10 @@ std::uint64_t scope_of(std::uint64_t kind) {
                             number_of(torch_domain_number));
 }
 
+std::uint64_t own_scope(std::uint64_t kind) {
+  return format::pack_scope(static_cast<std::uint32_t>(kind), 0, number_of(own_domain_number));
+}
+
 constexpr std::uint64_t name_in(std::uint64_t kind) { return static_cast<std::uint32_t>(kind); }
 
 }  // namespace
@@ -153,6 +158,7 @@ bool open_for_script() {
   if (!script_attached.load(std::memory_order_relaxed)) {
     torch_domain = create_domain("torch");
     torch_domain_number = domain_of(torch_domain);
+    own_domain_number = domain_of(create_domain("script"));
     collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
     message_schema = schema_of("message", {"communicator", "bytes", "peer", "tag", "request"}, 0b1100);
     wait_schema = schema_of("wait", {"request", "last_request"});
@@ -190,6 +196,17 @@ void push_number(std::uint64_t kind, std::int64_t number) {
 
 void pop_kind() {
   if (is_attached()) pop_scope(torch_domain_number);
+}
+
+std::uint64_t own_kind(const char* name) { return is_attached() && file_is_open() ? intern_text(name) : 0; }
+void push_own(std::uint64_t kind) {
+  if (is_attached()) push_scope(own_domain_number, own_scope(kind));
+}
+void push_own_number(std::uint64_t kind, std::int64_t number) {
+  if (is_attached()) push_scope(own_domain_number, own_scope(kind), number);
+}
+void pop_own() {
+  if (is_attached()) pop_scope(own_domain_number);
 }
 
 namespace {

@@ -15,6 +15,13 @@ std::uint64_t kind_of(const char* name, const char* category);
 [[gnu::hot]] void push_number(std::uint64_t kind, std::int64_t number);
 [[gnu::hot]] void pop_kind();
 
+// Ranges of the domain "script", which the script names itself. They have no category, so reports assign phases to them
+// by their names, as to any NVTX range.
+std::uint64_t own_kind(const char* name);
+[[gnu::hot]] void push_own(std::uint64_t kind);
+[[gnu::hot]] void push_own_number(std::uint64_t kind, std::int64_t number);
+[[gnu::hot]] void pop_own();
+
 void mark_kind(std::uint64_t kind);
 void mark_value(std::uint64_t kind, double value);
 

@@ -87,6 +87,8 @@ namespace paceline::inject {
 
 // Defined in python_functions.cpp.
 const paceline_python_function* functions_for_python(const paceline_python* functions_of_python);
+// True if hooks asked for them.
+bool has_python_hooks();
 
 }  // namespace paceline::inject
 #endif

@@ -297,6 +297,34 @@ TEST(Findings, RunsOfAnotherModelAreNotOneSeries) {
       HasSubstr("No speed-up for 2 ranks at 1 epoch: the run of 1 rank does other work (model: resnet18 → vgg16_bn)."));
 }
 
+TEST(Findings, UnequalBatchesAreNamedAndAllImagesCounted) {
+  const Report report = of_jobs({{.ranks = 2, .batches = {16, 32}}});
+  const auto found = std::ranges::find(report.findings, "unequal batches", &Finding::kind);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->severity, Severity::warning);
+  EXPECT_THAT(found->text,
+              HasSubstr("unequal batches: 16 images of an iteration on rank 0, 32 on rank 1. Where ranks compute"));
+  ASSERT_EQ(found->places.size(), 1u);
+  EXPECT_EQ(found->places[0].rank, 1u);
+
+  const RunAnalysis& run = report.runs[0];
+  EXPECT_EQ(run.images, 4 * (16 + 32));
+  EXPECT_EQ(run.config.at("batch_per_rank").text, "[16,32]");
+  EXPECT_EQ(run.config.at("global_batch").text, "48");
+  EXPECT_THAT(render_text(report), AllOf(HasSubstr("batch 16 to 32 per rank"), Not(HasSubstr("batch 16 per rank"))));
+
+  EXPECT_THAT(sentences(of_jobs({{.ranks = 2, .batches = {16, 16}}})), Not(HasSubstr("unequal")));
+}
+
+TEST(Findings, BatchesThatAreAccumulatedToEqualImagesAreNotUnequal) {
+  Job job{.ranks = 2, .batches = {16, 32}};
+  job.accumulate = {4, 2};
+  const Report report = of_jobs({job});
+  EXPECT_THAT(sentences(report), Not(HasSubstr("unequal")));
+  EXPECT_EQ(report.runs[0].config.at("batch_per_rank").text, "[16,32]");
+  EXPECT_EQ(report.runs[0].images, 4 * 128);
+}
+
 TEST(Findings, SeedGlobalBatchAndTheOneRanksCommunicatorDoNotPartASeries) {
   Job other{.ranks = 2};
   other.config["seed"] = 2;

@@ -17,7 +17,7 @@ PACELINE = sys.argv[1]
 PROGRAM = """
 import os, sys, threading
 sys.path[:0] = [folder for folder in os.environ["PYTHONPATH"].split(os.pathsep) if folder]
-from paceline_pytorch import description, ranges
+from paceline_pytorch import description, ranges, script as paceline
 from paceline_pytorch.iterations import iterations
 phases = ranges.phases
 description.description.is_marked = True
@@ -74,6 +74,39 @@ for _ in range(2):
         forward()
     step()
 """), (1, 1))
+
+    def test_without_an_optimizer_a_batch_after_a_backward_begins_an_iteration(self):
+        loop = """
+iterations.optimizers.clear(); phases.reset()
+for _ in range(3):
+    next_batch(); forward()
+    next_batch(); forward(); phases.begin_work()
+    ranges.hook("around_backward", forward)()
+    ranges.hook("around_backward", forward)()
+"""
+        self.assertEqual(self.iterations_of(loop), (2, 1))
+        self.assertEqual(self.iterations_of(loop + "phases.begin_interlude()"), (3, 0))
+
+    def test_a_child_of_a_process_with_an_optimizer_accumulates(self):
+        self.assertEqual(self.iterations_of("""
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    for _ in range(2):
+        next_batch(); ranges.hook("around_backward", forward)()
+        next_batch(); ranges.hook("around_backward", forward)()
+        step()
+"""), (1, 1))
+
+    def test_the_end_of_a_loader_of_unknown_length_begins_no_iteration(self):
+        self.assertEqual(self.iterations_of("""
+for epoch in range(2):
+    for _ in range(3):
+        phases.seek_batch(); phases.found_batch()
+        forward(); step()
+    phases.seek_batch(); phases.end_inside(); phases.begin_interlude()
+"""), (6, 0))
 
     def test_two_optimizers_that_step_in_turn_share_an_iteration(self):
         self.assertEqual(self.iterations_of("""
@@ -133,6 +166,45 @@ child = os.fork()
 forward(); step(); phases.begin_interlude()
 if child: os.waitpid(child, 0)
 """), (2, 0))
+
+    def test_steps_that_the_script_marks_are_the_iterations(self):
+        # The first one has begun with the batch that was fetched before it.
+        self.assertEqual(self.iterations_of("""
+for _ in range(3):
+    next_batch()
+    with paceline.step(), paceline.phase("forward"):
+        forward(); step()
+    forward(); phases.begin_interlude()
+"""), (3, 0))
+        self.assertEqual(self.iterations_of("""
+@paceline.step()
+def train(again):
+    forward(); step(); step()
+    if again: train(False)
+forward(); step()
+for _ in range(2): train(True)
+thread = threading.Thread(target=train, args=(True,))
+thread.start()
+thread.join()
+"""), (3, 0))
+
+    def test_a_phase_that_the_script_marks_holds_no_begin_or_end_of_an_iteration(self):
+        self.assertEqual(self.iterations_of("""
+for _ in range(3):
+    with paceline.phase("forward"): forward()
+    step()
+with paceline.phase("validation"): pass
+"""), (3, 0))
+
+    def test_a_child_that_is_forked_inside_a_step_marks_its_own(self):
+        self.assertEqual(self.iterations_of("""
+with paceline.step():
+    forward()
+    child = os.fork()
+for _ in range(2):
+    with paceline.step(): step()
+if child: os.waitpid(child, 0)
+"""), (5, 0))
 
 
 if __name__ == "__main__":
