@@ -74,6 +74,7 @@ void move_selected(State& state, int steps) {
 void select_nothing(State& state) {
   state.select(std::nullopt);
   state.select_range(std::nullopt);
+  state.mark_time(std::nullopt);
 }
 
 void pan_view(State& state, double share) { state.pan(share * state.axis().width()); }
@@ -140,6 +141,8 @@ constexpr Action table[] = {
 
     {find, window, "Ctrl+F", "find slices by name in the whole run", [](State& s) { Q_EMIT s.search_wanted(); },
      go_menu, "&Find…"},
+    {find, window, "Ctrl+G", "go to a time, an iteration, a rank or a name", nullptr, go_menu, "&Go to…",
+     WindowAction::go_to},
     {find, window, "Ctrl+Shift+F", "show only slices that fit a condition", [](State& s) { Q_EMIT s.filter_wanted(); },
      go_menu, "F&ilter…"},
     {find, mouse, "Return", hit_help},

@@ -174,6 +174,18 @@ void ViewState::go_to(const Place& place) {
   Q_EMIT rank_wanted(*place.rank);
 }
 
+void ViewState::go_to_time(double time_ns) {
+  const double half = std::min(axis_.visible().length(), axis_.whole().length() / 20) / 2;
+  jump_to({time_ns - half, time_ns + half});
+  mark_time(time_ns);
+}
+
+void ViewState::mark_time(std::optional<double> time_ns) {
+  if (marked_ns_ == time_ns) return;
+  marked_ns_ = time_ns;
+  Q_EMIT view_changed();
+}
+
 void ViewState::select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks) {
   if (range == selected_range_ && ranks == selected_ranks_) return;
   selected_range_ = range;

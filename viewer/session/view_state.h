@@ -126,6 +126,11 @@ class ViewState : public QObject {
   void reveal_closely(const SliceRef& slice);
   // Shows the range of time, scrolls to the rank, and selects the slice. Does nothing for an empty place.
   void go_to(const Place& place);
+  // Shows the time in the middle of the view, with a mark that stays until mark_time() moves or removes it. A view of
+  // more than a twentieth of the run is narrowed to that.
+  void go_to_time(double time_ns);
+  std::optional<double> marked_time() const { return marked_ns_; }
+  void mark_time(std::optional<double> time_ns);
   std::optional<TimeRange> selected_range() const { return selected_range_; }
   // With `ranks`, a box: the range on these ranks only, as indices. Without, it concerns all ranks.
   void select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks = {});
@@ -222,8 +227,8 @@ class ViewState : public QObject {
   void rank_wanted(std::size_t rank);                      // scroll to it
 
   // What an action asks of the widget that can do it.
-  void search_wanted();
-  void timeline_wanted();  // the keyboard goes back to the timeline
+  void search_wanted(const QString& text = {});  // for this name, or for what the user will type
+  void timeline_wanted();                        // the keyboard goes back to the timeline
   void panel_wanted(const QString& title);
   void stacks_wanted(const paceline::viewer::StackPlace& place);
   void page_wanted(int pages);
@@ -245,7 +250,7 @@ class ViewState : public QObject {
   const Run& run_;
   TimeAxis axis_;
   std::vector<TimeRange> history_, future_;  // the views before and after this one, the nearest last
-  std::optional<double> pointer_;
+  std::optional<double> pointer_, marked_ns_;
   std::optional<SliceRef> selected_;
   std::optional<TimeRange> selected_range_;
   std::set<std::size_t> selected_ranks_;

@@ -74,8 +74,16 @@ QString time_text(double time_ns, double step_ns, double span_ns) {
 
 double time_from_text(const QString& text) {
   static const QRegularExpression form("^\\s*([-+]?[0-9]*\\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\\s*(s|ms|us|µs|μs|ns)?\\s*$");
+  static const QRegularExpression clock(
+      "^\\s*([-+]?)(?:([0-9]+)\\s*h)?\\s*(?:([0-9]+)\\s*min)?\\s*(?:([0-9]+\\.?[0-9]*)\\s*s)?\\s*$");
   const auto match = form.match(text);
-  if (!match.hasMatch()) return std::numeric_limits<double>::quiet_NaN();
+  if (!match.hasMatch()) {
+    const auto parts = clock.match(text);
+    if (parts.captured(2).isEmpty() && parts.captured(3).isEmpty()) return std::numeric_limits<double>::quiet_NaN();
+    const double ns = parts.captured(2).toDouble() * hour_ns + parts.captured(3).toDouble() * minute_ns +
+                      parts.captured(4).toDouble() * 1e9;
+    return parts.captured(1) == "-" ? -ns : ns;
+  }
   const QString unit = match.captured(2);
   const double scale = unit.isEmpty() || unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "ns" ? 1 : 1e3;
   return match.captured(1).toDouble() * scale;

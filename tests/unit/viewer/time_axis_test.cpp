@@ -144,6 +144,9 @@ TEST(TimeText, TimesAreReadWithAndWithoutUnit) {
   EXPECT_DOUBLE_EQ(time_from_text("7us"), 7e3);
   EXPECT_DOUBLE_EQ(time_from_text("7µs"), 7e3);
   EXPECT_DOUBLE_EQ(time_from_text("1e3ns"), 1e3);
+  EXPECT_DOUBLE_EQ(time_from_text("18 min 20.5 s"), 1100.5e9);
+  EXPECT_DOUBLE_EQ(time_from_text("1 h 05 min 20 s"), 3920e9);
+  EXPECT_DOUBLE_EQ(time_from_text("-2 min"), -120e9);
   for (const char* wrong : {"", "s", "1 minute", "1..5", "ten"})
     EXPECT_TRUE(std::isnan(time_from_text(wrong))) << wrong;
 }
