@@ -99,8 +99,8 @@ void ViewState::zoom_to(const SliceRef& ref) {
 void ViewState::zoom_to_selection() {
   if (selected_range_) {
     jump_to(*selected_range_);
-  } else if (selected_) {
-    zoom_to(*selected_);
+  } else if (selected()) {
+    zoom_to(*selected());
   }
 }
 
@@ -132,8 +132,15 @@ void ViewState::show_part(TimeRange range) {
 }
 
 void ViewState::select(std::optional<SliceRef> slice) {
-  if (slice == selected_) return;
-  selected_ = slice;
+  std::vector<SliceRef> wanted;
+  if (slice) wanted.push_back(*slice);
+  if (wanted == selected_) return;
+  selected_ = std::move(wanted);
+  Q_EMIT selection_changed();
+}
+
+void ViewState::toggle_selected(const SliceRef& slice) {
+  if (std::erase(selected_, slice) == 0) selected_.push_back(slice);
   Q_EMIT selection_changed();
 }
 

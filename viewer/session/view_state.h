@@ -118,8 +118,14 @@ class ViewState : public QObject {
   // The column under the mouse pointer, if it is over the timeline.
   void set_pointer(std::optional<double> column) { pointer_ = column; }
 
-  std::optional<SliceRef> selected() const { return selected_; }
+  // The slice that was selected last. Several can be selected together.
+  std::optional<SliceRef> selected() const {
+    return selected_.empty() ? std::nullopt : std::optional(selected_.back());
+  }
+  const std::vector<SliceRef>& selected_slices() const { return selected_; }
   void select(std::optional<SliceRef> slice);
+  // Adds the slice to those that are selected, or takes it out.
+  void toggle_selected(const SliceRef& slice);
   // Selects, and brings the slice into view if it is not.
   void reveal(const SliceRef& slice);
   // The same. A slice that would be too narrow to be seen is zoomed to, so that it takes a tenth of the width.
@@ -135,7 +141,7 @@ class ViewState : public QObject {
   // With `ranks`, a box: the range on these ranks only, as indices. Without, it concerns all ranks.
   void select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks = {});
   const std::set<std::size_t>& selected_ranks() const { return selected_ranks_; }
-  // Selects the time of the selected slice.
+  // Selects the time of the selected slices, from the first start to the last end.
   void select_range_of_slice();
 
   // By time. A bookmark is set where there is none within 5 pixels; otherwise that one is removed.
@@ -251,7 +257,7 @@ class ViewState : public QObject {
   TimeAxis axis_;
   std::vector<TimeRange> history_, future_;  // the views before and after this one, the nearest last
   std::optional<double> pointer_, marked_ns_;
-  std::optional<SliceRef> selected_;
+  std::vector<SliceRef> selected_;
   std::optional<TimeRange> selected_range_;
   std::set<std::size_t> selected_ranks_;
   std::vector<Bookmark> bookmarks_;
