@@ -329,8 +329,12 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const Geometry geometry = this->geometry();
   const PlacedRow* placed = geometry.row_at(position);
   if (placed == nullptr) return {};
-  return position.x() >= names_width() ? placed->row->tooltip(geometry.point_in(*placed, position))
-                                       : placed->row->header_tooltip(state_);
+  if (position.x() < names_width()) return placed->row->header_tooltip(state_);
+  QString text = placed->row->tooltip(geometry.point_in(*placed, position));
+  const auto slice = slice_at(position);
+  const qsizetype end = text.lastIndexOf("</table>");
+  if (slice && end >= 0) text.insert(end, launch_lines(document_.run(), *slice, links_.partners(*slice)));
+  return text;
 }
 
 }  // namespace paceline::viewer

@@ -92,7 +92,7 @@ class TimelineWidget : public QAbstractScrollArea {
   Document& document_;
   ViewState& state_;
   RowLayout rows_;
-  Links links_;
+  mutable Links links_;  // makes its indexes when they are first needed
   PathLayer path_;
   std::unique_ptr<TimelinePainter> painter_;
   RowsPicture picture_;
