@@ -31,6 +31,10 @@ const char* change_word(const QuantityComparison& quantity) {
   return "no difference shown";
 }
 
+std::string change_text(const QuantityComparison& quantity) {
+  return quantity.ratio < 100 ? percent_change(quantity.ratio) : count(std::round(quantity.ratio)) + " times";
+}
+
 namespace comparison_rendering {
 
 constexpr std::size_t most_named = 5;
@@ -59,7 +63,7 @@ std::string changed_names(const RunComparison& comparison, QuantityType type, Ch
       ++more;
     } else {
       names.push_back(fmt::format("{} ({}{}, {})", quantity.name, quantity.difference_s() < 0 ? "−" : "+",
-                                  seconds(std::abs(quantity.difference_s())), percent_change(quantity.ratio)));
+                                  seconds(std::abs(quantity.difference_s())), change_text(quantity)));
     }
   }
   if (more > 0) names.push_back(fmt::format("{} more", more));
@@ -233,13 +237,13 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
       table.rows.push_back({type_name(quantity.type), quantity.name, count(quantity.base_count),
                             count(quantity.new_count), seconds(quantity.base_s), seconds(quantity.new_s),
                             (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
-                            percent_change(quantity.ratio)});
+                            change_text(quantity)});
       continue;
     }
     table.rows.push_back({type_name(quantity.type), quantity.name, change_word(quantity), seconds(quantity.base_s),
                           seconds(quantity.new_s),
                           (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
-                          percent_change(quantity.ratio), or_none(quantity.ci95, change_interval)});
+                          change_text(quantity), or_none(quantity.ci95, change_interval)});
   }
   limit_rows(table);
   std::vector<Table> tables;
@@ -285,7 +289,7 @@ std::string comparison_headline(const RunComparison& comparison) {
   const std::string times =
       fmt::format("{} in {} and {} in {}", seconds(step->new_s), fresh, seconds(step->base_s), base);
   if (!step->p) return fmt::format("A step takes {}. Not judged.", times);
-  const std::string change = fmt::format("{} ({})", percent_change(step->ratio), change_interval(*step->ci95));
+  const std::string change = fmt::format("{} ({})", change_text(*step), change_interval(*step->ci95));
   switch (step->change) {
     case Change::slower:
       return fmt::format("{} is slower{}: a step takes {}: {}.", fresh, pair, times, change);

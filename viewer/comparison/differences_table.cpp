@@ -20,13 +20,17 @@ TableKind kind() {
                   {"Category", "domain and category", false},
                   {"Verdict",
                    "of paceline compare on this name's time in an iteration, over all iterations after warm-up", false},
-                  {"Count in A", "slices of all ranks that begin in the range"},
-                  {"Count in B", "slices of all ranks that begin in the range"},
-                  {"Time in A", "in the range, mean over the ranks; a slice inside another one counts in both"},
-                  {"Time in B", "in the range, mean over the ranks; a slice inside another one counts in both"},
-                  {"Difference", "time in B − time in A"},
-                  {"Change", "of B against A"}},
-      .sorted_by = 7,
+                  {"Change", "of the time in an iteration, B against A: what the verdict is about"},
+                  {"A per iteration", "mean over the iterations after warm-up and the ranks"},
+                  {"B per iteration", "mean over the iterations after warm-up and the ranks"},
+                  {"Count in A", "slices of all ranks that begin in the selection, or in the run"},
+                  {"Count in B", "slices of all ranks that begin in the selection, or in the run"},
+                  {"Total in A",
+                   "in the selection, or in the run, mean over the ranks; a slice inside another one counts in both"},
+                  {"Total in B",
+                   "in the selection, or in the run, mean over the ranks; a slice inside another one counts in both"},
+                  {"Difference", "total in B − total in A"}},
+      .sorted_by = 10,
       .of_range = true,
       .make = {}};
 }
@@ -36,13 +40,15 @@ QString signed_text(double ns) {
   return whole == 0 ? QString("0 ns") : (ns < 0 ? "−" : "+") + duration_text(whole);
 }
 
-TableCell change_cell(const NameDifference& name) {
-  if (name.a.count == 0) return {"only in B"};
-  if (name.b.count == 0) return {"only in A"};
-  if (name.a.mean_ns <= 0) return {};
-  const double change = name.b.mean_ns / name.a.mean_ns - 1;
-  return {QString("%1%2 %").arg(change < 0 ? "−" : "+").arg(std::abs(100 * change), 0, 'f', 1), change};
+// Of the quantity that the verdict is about. Of a name without a verdict only where it is.
+TableCell change_cell(const NameDifference& name, const analysis::QuantityComparison* quantity) {
+  if (quantity != nullptr) {
+    return {QString::fromStdString(analysis::change_text(*quantity)), quantity->ratio - 1};
+  }
+  return {name.a.count == 0 ? "only in B" : name.b.count == 0 ? "only in A" : ""};
 }
+
+TableCell per_iteration(double seconds) { return duration_cell(std::llround(seconds * 1e9)); }
 
 TableCell time_of(const NameTotal& total) {
   return total.count == 0 ? TableCell{} : TableCell{duration_text(std::llround(total.mean_ns)), total.mean_ns};
@@ -52,17 +58,20 @@ TableRow row_of(const NameDifference& name, const analysis::RunComparison* compa
   QStringList where{shown_name(name.domain, 60), shown_name(name.category, 60)};
   where.removeAll(QString());
   const analysis::QuantityComparison* verdict = comparison != nullptr ? compared(*comparison, name) : nullptr;
+  const bool in_iterations = verdict != nullptr && !comparison->totals;
   TableRow row;
   row.place.slice = name.a.longest;
   row.cells = {{shown_name(name.name)},
                {where.join(", ")},
                {verdict != nullptr ? analysis::change_word(*verdict) : ""},
+               change_cell(name, verdict),
+               in_iterations ? per_iteration(verdict->base_s) : TableCell{},
+               in_iterations ? per_iteration(verdict->new_s) : TableCell{},
                count_cell(name.a.count),
                count_cell(name.b.count),
                time_of(name.a),
                time_of(name.b),
-               {signed_text(name.difference_ns()), std::abs(name.difference_ns())},
-               change_cell(name)};
+               {signed_text(name.difference_ns()), std::abs(name.difference_ns())}};
   return row;
 }
 
@@ -103,7 +112,7 @@ void DifferencesTable::refresh() {
       content.rows.push_back(differences_table::row_of(names[i], comparison.get()));
     }
     content.note = plural_text(names.size(), "name ", "names ") + differences_table::where(here, there) +
-                   cut_text(shown, names.size(), "with the largest differences") + "; times are means over the ranks";
+                   cut_text(shown, names.size(), "with the largest differences") + "; totals are means over the ranks";
     return content;
   };
   task_.start(make, [this](TableContent content) { show(std::move(content)); });

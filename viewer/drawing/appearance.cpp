@@ -16,20 +16,21 @@ QPalette palette_of(bool dark) {
   palette.setColor(QPalette::Base, pick(0xffffffff, 0xff16191d));
   palette.setColor(QPalette::AlternateBase, pick(0xfff8f9fb, 0xff1a1e23));
   palette.setColor(QPalette::Text, pick(0xff1f2733, 0xffe6e9ee));
-  palette.setColor(QPalette::PlaceholderText, pick(0xff8a94a3, 0xff7c8694));
+  palette.setColor(QPalette::PlaceholderText, pick(0xff6b7482, 0xff8c96a4));
   palette.setColor(QPalette::Button, pick(0xfff2f4f7, 0xff262c33));
   palette.setColor(QPalette::ButtonText, pick(0xff1f2733, 0xffe6e9ee));
   palette.setColor(QPalette::ToolTipBase, pick(0xffffffff, 0xff2b3138));
   palette.setColor(QPalette::ToolTipText, pick(0xff1f2733, 0xffe6e9ee));
-  palette.setColor(QPalette::Highlight, pick(0xff2563a8, 0xff4c8fd6));
+  palette.setColor(QPalette::Highlight, pick(0xff2563a8, 0xff3272b8));
   palette.setColor(QPalette::HighlightedText, QColor(0xffffffff));
   palette.setColor(QPalette::Light, pick(0xffffffff, 0xff3a424c));
   palette.setColor(QPalette::Midlight, pick(0xffeef0f3, 0xff333a43));
   palette.setColor(QPalette::Mid, pick(0xffc9ced6, 0xff2b3138));
   palette.setColor(QPalette::Dark, pick(0xffa9b0ba, 0xff111418));
   palette.setColor(QPalette::Shadow, pick(0xff6b7482, 0xff000000));
+  // Also the colour of files that are left out, with the reasons: it has to be readable.
   for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
-    palette.setColor(QPalette::Disabled, role, pick(0xff9aa3b0, 0xff6b7482));
+    palette.setColor(QPalette::Disabled, role, pick(0xff5b6472, 0xffa8b0bc));
   }
   return palette;
 }

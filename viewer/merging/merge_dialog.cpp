@@ -85,14 +85,11 @@ QString taken_of(const MergedFile& file) {
   return parts.join("; ");
 }
 
-QString offset_text(std::int64_t ns) {
-  if (ns == 0) return "0";
-  return (ns < 0 ? "-" : "") + duration_text(std::abs(ns));
-}
+QString offset_text(std::int64_t ns) { return ns == 0 ? QString("0") : duration_text(ns); }
 
 // Returns nothing if the text is not a time.
-std::optional<std::int64_t> offset_of(QString text) {
-  const double ns = time_from_text(text.replace(QChar(0x2212), '-'));
+std::optional<std::int64_t> offset_of(const QString& text) {
+  const double ns = time_from_text(text);
   if (std::isnan(ns) || std::abs(ns) > 1e18) return std::nullopt;
   return std::llround(ns);
 }

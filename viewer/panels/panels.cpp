@@ -42,6 +42,7 @@ constexpr PanelKind table[] = {
     {Place::tab, "Ranks", &make_table<ranks_table_kind>},
     {Place::tab, "Collectives", &make_table<collectives_table_kind>},
     {Place::tab, "Names", &make_table<names_table_kind>},
+    {Place::tab, "Selected", &make_table<selected_table_kind>},
     {Place::tab, "Heat map", &make<HeatMap>},
     {Place::tab, "Messages", &make_table<messages_table_kind>},
     {Place::tab, "Histogram", &make<Histogram>},

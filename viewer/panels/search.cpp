@@ -200,8 +200,12 @@ SearchBar::SearchBar(Document& document, ViewState& state)
     text_->selectAll();
     if (!text_->text().isEmpty()) filter_->toggle();
   });
-  connect(&state, &ViewState::search_wanted, this, [this] {
+  connect(&state, &ViewState::search_wanted, this, [this](const QString& text) {
     text_->setFocus(Qt::ShortcutFocusReason);
+    if (!text.isEmpty()) {
+      text_->setText(text);
+      search(1);
+    }
     text_->selectAll();
   });
 }

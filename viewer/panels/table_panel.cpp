@@ -147,6 +147,7 @@ TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
   connect(view_, &QTableView::activated, this, &TablePanel::go_to);
   connect(&document, &Document::analysed, this, [this] { set_stale(); });
   if (kind_.of_hits) connect(&state, &ViewState::hits_changed, this, [this] { set_stale(); });
+  if (kind_.of_slices) connect(&state, &ViewState::selection_changed, this, [this] { set_stale(); });
   if (kind_.of_range) connect(&state, &ViewState::range_changed, this, [this] { set_stale(); });
 }
 
@@ -154,7 +155,11 @@ void TablePanel::refresh() {
   if (!kind_.make) return;
   note_->setText("computing…");
   if (document_.insight() == nullptr) return;  // comes again when the run is analysed
-  TableQuestion question{document_.shared_run(), document_.shared_insight(), {}, state_.hits()};
+  TableQuestion question;
+  question.run = document_.shared_run();
+  question.insight = document_.shared_insight();
+  question.hits = state_.hits();
+  question.slices = state_.selected_slices();
   if (kind_.of_range) question.part = selected_part();
   task_.start([make = kind_.make, question](const Ticket& ticket) { return make(question, ticket); },
               [this](TableContent content) { show(std::move(content)); });

@@ -49,8 +49,9 @@ struct TableColumn {
 struct TableQuestion {
   std::shared_ptr<const Run> run;
   std::shared_ptr<const Insight> insight;
-  Part part;     // the selected one
-  HitList hits;  // of the last search; nullptr: none was made
+  Part part;                     // the selected one
+  HitList hits;                  // of the last search; nullptr: none was made
+  std::vector<SliceRef> slices;  // the selected ones
 
   bool contains(std::int64_t time_ns) const {
     const auto& range = part.range;
@@ -62,9 +63,10 @@ struct TableQuestion {
 struct TableKind {
   QString name;  // for screen readers
   std::vector<TableColumn> columns;
-  int sorted_by = 0;      // this column at first, the largest value first
-  bool of_range = false;  // the rows depend on the selected range
-  bool of_hits = false;   // … on the hits of the search
+  int sorted_by = 0;       // this column at first, the largest value first
+  bool of_range = false;   // the rows depend on the selected range
+  bool of_hits = false;    // … on the hits of the search
+  bool of_slices = false;  // … on the selected slices
   std::function<TableContent(const TableQuestion&, const Ticket&)> make;
 };
 

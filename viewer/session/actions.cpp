@@ -40,7 +40,7 @@ constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_t
                names_title[] = "Names", heat_title[] = "Heat map", messages_title[] = "Messages",
                histogram_title[] = "Histogram", path_title[] = "Critical path", what_if_title[] = "What-if",
                sql_title[] = "SQL", flame_title[] = "Flame graph", report_title[] = "Report", hits_title[] = "Hits",
-               notes_title[] = "Notes", scaling_title[] = "Scaling";
+               notes_title[] = "Notes", scaling_title[] = "Scaling", selected_title[] = "Selected";
 template <const char* title>
 void show_panel(State& state) {
   Q_EMIT state.panel_wanted(title);
@@ -74,6 +74,7 @@ void move_selected(State& state, int steps) {
 void select_nothing(State& state) {
   state.select(std::nullopt);
   state.select_range(std::nullopt);
+  state.mark_time(std::nullopt);
 }
 
 void pan_view(State& state, double share) { state.pan(share * state.axis().width()); }
@@ -105,6 +106,7 @@ constexpr Action table[] = {
     {move, timeline, "Shift+N", marks_help, [](State& s) { s.jump_to_bookmark(false); }, go_menu, "Previous bookm&ark"},
 
     {select, mouse, "Click", "select a slice"},
+    {select, mouse, "Ctrl + click, Shift + click", "select another slice as well, or no longer"},
     {select, mouse, "Double click", "zoom to a slice or a phase"},
     {select, mouse, "Shift + drag", "measure; the panel shows the phases of that range"},
     {select, mouse, "Ctrl + drag", "select a box: a range of time on some ranks"},
@@ -140,6 +142,8 @@ constexpr Action table[] = {
 
     {find, window, "Ctrl+F", "find slices by name in the whole run", [](State& s) { Q_EMIT s.search_wanted(); },
      go_menu, "&Find…"},
+    {find, window, "Ctrl+G", "go to a time, an iteration, a rank or a name", nullptr, go_menu, "&Go to…",
+     WindowAction::go_to},
     {find, window, "Ctrl+Shift+F", "show only slices that fit a condition", [](State& s) { Q_EMIT s.filter_wanted(); },
      go_menu, "F&ilter…"},
     {find, mouse, "Return", hit_help},
@@ -189,6 +193,8 @@ constexpr Action table[] = {
     {panels, window, "Alt+8", "stretches of the critical path", &show_panel<path_title>, panels_menu, "Critical p&ath"},
     {panels, window, "Alt+9", "predictions with sliders", &show_panel<what_if_title>, panels_menu, "&What-if"},
     {panels, window, "Alt+0", "SQL over the run", &show_panel<sql_title>, panels_menu, "&SQL"},
+    {panels, window, "Alt+Shift+D", "sums of the selected slices, or of those in the box", &show_panel<selected_title>,
+     panels_menu, "Selecte&d"},
     {panels, window, "Alt+Shift+F", "time by what is inside what", &show_panel<flame_title>, panels_menu,
      "&Flame graph"},
     {panels, window, "Alt+Shift+R", "the report of the run", &show_panel<report_title>, panels_menu, "R&eport"},

@@ -24,6 +24,7 @@ enum class WindowAction {
   export_table,
   export_trace,
   copy_command,
+  go_to,
   close,
   quit,
   theme_light,

@@ -10,9 +10,13 @@
 namespace paceline::viewer {
 
 void ViewState::select_range_of_slice() {
-  if (!selected_) return;
-  const auto& slices = slices_of(run_, *selected_);
-  select_range(TimeRange{double(slices.start_ns[selected_->slice]), double(slices.end_ns(selected_->slice))});
+  std::optional<TimeRange> range;
+  for (const SliceRef& ref : selected_) {
+    const auto& slices = slices_of(run_, ref);
+    const double start = double(slices.start_ns[ref.slice]), end = double(slices.end_ns(ref.slice));
+    range = range ? TimeRange{std::min(range->begin_ns, start), std::max(range->end_ns, end)} : TimeRange{start, end};
+  }
+  if (range) select_range(range);
 }
 
 void ViewState::set_bookmarks(std::vector<Bookmark> bookmarks) {
@@ -34,7 +38,7 @@ void ViewState::toggle_bookmark(double time_ns) {
 
 void ViewState::toggle_bookmark_here() {
   if (pointer_) return toggle_bookmark(axis_.time_at(*pointer_));
-  if (selected_) return toggle_bookmark(double(slices_of(run_, *selected_).start_ns[selected_->slice]));
+  if (const auto at = selected()) return toggle_bookmark(double(slices_of(run_, *at).start_ns[at->slice]));
   toggle_bookmark(axis_.time_at(axis_.width() / 2.0));
 }
 

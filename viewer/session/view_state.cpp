@@ -99,8 +99,8 @@ void ViewState::zoom_to(const SliceRef& ref) {
 void ViewState::zoom_to_selection() {
   if (selected_range_) {
     jump_to(*selected_range_);
-  } else if (selected_) {
-    zoom_to(*selected_);
+  } else if (selected()) {
+    zoom_to(*selected());
   }
 }
 
@@ -132,8 +132,15 @@ void ViewState::show_part(TimeRange range) {
 }
 
 void ViewState::select(std::optional<SliceRef> slice) {
-  if (slice == selected_) return;
-  selected_ = slice;
+  std::vector<SliceRef> wanted;
+  if (slice) wanted.push_back(*slice);
+  if (wanted == selected_) return;
+  selected_ = std::move(wanted);
+  Q_EMIT selection_changed();
+}
+
+void ViewState::toggle_selected(const SliceRef& slice) {
+  if (std::erase(selected_, slice) == 0) selected_.push_back(slice);
   Q_EMIT selection_changed();
 }
 
@@ -172,6 +179,18 @@ void ViewState::go_to(const Place& place) {
   set_rank_hidden(*place.rank, false);
   set_host_folded(QString::fromStdString(run_.trace.ranks[*place.rank].host), false);
   Q_EMIT rank_wanted(*place.rank);
+}
+
+void ViewState::go_to_time(double time_ns) {
+  const double half = std::min(axis_.visible().length(), axis_.whole().length() / 20) / 2;
+  jump_to({time_ns - half, time_ns + half});
+  mark_time(time_ns);
+}
+
+void ViewState::mark_time(std::optional<double> time_ns) {
+  if (marked_ns_ == time_ns) return;
+  marked_ns_ = time_ns;
+  Q_EMIT view_changed();
 }
 
 void ViewState::select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks) {

@@ -118,19 +118,30 @@ class ViewState : public QObject {
   // The column under the mouse pointer, if it is over the timeline.
   void set_pointer(std::optional<double> column) { pointer_ = column; }
 
-  std::optional<SliceRef> selected() const { return selected_; }
+  // The slice that was selected last. Several can be selected together.
+  std::optional<SliceRef> selected() const {
+    return selected_.empty() ? std::nullopt : std::optional(selected_.back());
+  }
+  const std::vector<SliceRef>& selected_slices() const { return selected_; }
   void select(std::optional<SliceRef> slice);
+  // Adds the slice to those that are selected, or takes it out.
+  void toggle_selected(const SliceRef& slice);
   // Selects, and brings the slice into view if it is not.
   void reveal(const SliceRef& slice);
   // The same. A slice that would be too narrow to be seen is zoomed to, so that it takes a tenth of the width.
   void reveal_closely(const SliceRef& slice);
   // Shows the range of time, scrolls to the rank, and selects the slice. Does nothing for an empty place.
   void go_to(const Place& place);
+  // Shows the time in the middle of the view, with a mark that stays until mark_time() moves or removes it. A view of
+  // more than a twentieth of the run is narrowed to that.
+  void go_to_time(double time_ns);
+  std::optional<double> marked_time() const { return marked_ns_; }
+  void mark_time(std::optional<double> time_ns);
   std::optional<TimeRange> selected_range() const { return selected_range_; }
   // With `ranks`, a box: the range on these ranks only, as indices. Without, it concerns all ranks.
   void select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks = {});
   const std::set<std::size_t>& selected_ranks() const { return selected_ranks_; }
-  // Selects the time of the selected slice.
+  // Selects the time of the selected slices, from the first start to the last end.
   void select_range_of_slice();
 
   // By time. A bookmark is set where there is none within 5 pixels; otherwise that one is removed.
@@ -222,8 +233,8 @@ class ViewState : public QObject {
   void rank_wanted(std::size_t rank);                      // scroll to it
 
   // What an action asks of the widget that can do it.
-  void search_wanted();
-  void timeline_wanted();  // the keyboard goes back to the timeline
+  void search_wanted(const QString& text = {});  // for this name, or for what the user will type
+  void timeline_wanted();                        // the keyboard goes back to the timeline
   void panel_wanted(const QString& title);
   void stacks_wanted(const paceline::viewer::StackPlace& place);
   void page_wanted(int pages);
@@ -245,8 +256,8 @@ class ViewState : public QObject {
   const Run& run_;
   TimeAxis axis_;
   std::vector<TimeRange> history_, future_;  // the views before and after this one, the nearest last
-  std::optional<double> pointer_;
-  std::optional<SliceRef> selected_;
+  std::optional<double> pointer_, marked_ns_;
+  std::vector<SliceRef> selected_;
   std::optional<TimeRange> selected_range_;
   std::set<std::size_t> selected_ranks_;
   std::vector<Bookmark> bookmarks_;

@@ -24,12 +24,13 @@ const Unit& unit_for(double ns) {
   return units.back();
 }
 
+constexpr QChar minus(0x2212);  // not a hyphen
 constexpr double minute_ns = 60e9, hour_ns = 3600e9;
 
 }  // namespace
 
 QString duration_text(std::int64_t ns) {
-  if (ns < 0) return "-" + duration_text(-std::max(ns, -std::numeric_limits<std::int64_t>::max()));
+  if (ns < 0) return minus + duration_text(-std::max(ns, -std::numeric_limits<std::int64_t>::max()));
   if (ns < 1000) return QString("%1 ns").arg(ns);
   const double seconds = static_cast<double>(ns) / 1e9;
   if (seconds >= 36'000) {
@@ -59,7 +60,7 @@ QString time_text(double time_ns, double step_ns, double span_ns) {
     const double size = std::round(std::abs(time_ns) / digit_ns) * digit_ns;
     const double hours = std::floor(size / hour_ns), minutes = std::floor((size - hours * hour_ns) / minute_ns);
     const QString text = QString("%1%2 h %3 min")
-                             .arg(time_ns < 0 && size > 0 ? "-" : "")
+                             .arg(time_ns < 0 && size > 0 ? QString(minus) : QString())
                              .arg(hours, 0, 'f', 0)
                              .arg(minutes, 2, 'f', 0, QChar('0'));
     if (in_minutes) return text;
@@ -69,13 +70,25 @@ QString time_text(double time_ns, double step_ns, double span_ns) {
   const Unit& unit = unit_for(span_ns);
   const int digits = std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / step_ns) - 1e-9)));
   const double value = std::abs(time_ns) < step_ns / 2 ? 0 : time_ns / unit.ns;
-  return QString("%1 %2").arg(value, 0, 'f', digits).arg(unit.name);
+  return QString("%1%2 %3")
+      .arg(value < 0 ? QString(minus) : QString())
+      .arg(std::abs(value), 0, 'f', digits)
+      .arg(unit.name);
 }
 
-double time_from_text(const QString& text) {
+double time_from_text(const QString& typed) {
+  const QString text = QString(typed).replace(minus, '-');
   static const QRegularExpression form("^\\s*([-+]?[0-9]*\\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\\s*(s|ms|us|µs|μs|ns)?\\s*$");
+  static const QRegularExpression clock(
+      "^\\s*([-+]?)(?:([0-9]+)\\s*h)?\\s*(?:([0-9]+)\\s*min)?\\s*(?:([0-9]+\\.?[0-9]*)\\s*s)?\\s*$");
   const auto match = form.match(text);
-  if (!match.hasMatch()) return std::numeric_limits<double>::quiet_NaN();
+  if (!match.hasMatch()) {
+    const auto parts = clock.match(text);
+    if (parts.captured(2).isEmpty() && parts.captured(3).isEmpty()) return std::numeric_limits<double>::quiet_NaN();
+    const double ns = parts.captured(2).toDouble() * hour_ns + parts.captured(3).toDouble() * minute_ns +
+                      parts.captured(4).toDouble() * 1e9;
+    return parts.captured(1) == "-" ? -ns : ns;
+  }
   const QString unit = match.captured(2);
   const double scale = unit.isEmpty() || unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "ns" ? 1 : 1e3;
   return match.captured(1).toDouble() * scale;

@@ -15,7 +15,8 @@ QString duration_text(std::int64_t ns);
 // that of `span_ns`, the largest time on the same axis: "1 h 05 min 20 s" from an hour on.
 QString time_text(double time_ns, double step_ns, double span_ns);
 
-// Reads "1.5s", "20ms", "7 us", "3 µs", "100ns" or a plain number of seconds. Returns NaN for any other text.
+// Reads "1.5s", "20ms", "7 us", "3 µs", "100ns", "1 h 05 min 20 s", "18 min" or a plain number of seconds. Returns NaN
+// for any other text.
 double time_from_text(const QString& text);
 
 // "12.3 %", and "<0.1 %" for a positive share that would be rounded to zero.

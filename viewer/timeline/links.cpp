@@ -6,6 +6,8 @@
 #include <tuple>
 
 #include "analysis/communication/messages.h"
+#include "viewer/drawing/labels.h"
+#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace link_parts {
@@ -102,6 +104,15 @@ std::vector<SliceRef> Links::partners(const SliceRef& ref) {
   }
   std::ranges::stable_sort(partners, {}, [&](const SliceRef& one) { return slices_of(run, one).start_ns[one.slice]; });
   return partners;
+}
+
+QString launch_lines(const Run& run, const SliceRef& work, const std::vector<SliceRef>& partners) {
+  if (partners.empty() || !link_parts::on_device(track_of(run, work).kind)) return {};
+  const analysis::Slices& calls = slices_of(run, partners.front());
+  const std::uint32_t call = partners.front().slice;
+  const std::int64_t delay = slices_of(run, work).start_ns[work.slice] - calls.end_ns(call);
+  return tooltip_line("launched", time_text(double(calls.start_ns[call]), 1, run.end_ns)) +
+         tooltip_line("start after its call", duration_text(std::max<std::int64_t>(delay, 0)));
 }
 
 }  // namespace paceline::viewer

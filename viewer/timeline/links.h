@@ -41,4 +41,8 @@ class Links {
   OnDemand<std::vector<Ends>> messages_;                                // by `one`
 };
 
+// Lines of a tooltip for work on a device: when the earliest of `partners`, its call, began, and how much later than
+// the end of this call the work did, at least 0 (the delay of analysis/device/launches.h). Empty for other slices.
+QString launch_lines(const Run& run, const SliceRef& work, const std::vector<SliceRef>& partners);
+
 }  // namespace paceline::viewer

@@ -67,21 +67,27 @@ void Overlay::paint_range(const TimeRange& range) {
   painter.restore();
 }
 
+void Overlay::paint_flag(double time_ns, const QString& text, const QColor& colour) {
+  const TimeRange view = geometry.state.axis().visible();
+  if (time_ns < view.begin_ns || time_ns > view.end_ns) return;
+  const int x = geometry.x_of(time_ns);
+  painter.fillRect(x, 0, 1, geometry.size.height(), colour);
+  const int width = text.isEmpty() ? 8 : painter.fontMetrics().horizontalAdvance(text) + 8;
+  const QRect flag(x, 0, width, text.isEmpty() ? 9 : 14);
+  painter.fillRect(flag, colour);
+  painter.setPen(QColor(text_colour_on(colour.rgb())));
+  painter.drawText(flag, Qt::AlignCenter, text);
+}
+
 void Overlay::paint_bookmarks() {
   const QColor colour(theme.dark ? 0xffc9a2ec : 0xff6f2da8);
   painter.save();
   painter.setClipRect(geometry.rows_box().adjusted(0, -ruler_height, 0, 0));
   painter.setFont(with_size(font, 11, true));
-  const TimeRange view = geometry.state.axis().visible();
-  for (const Bookmark& one : geometry.state.bookmarks()) {
-    if (one.time_ns < view.begin_ns || one.time_ns > view.end_ns) continue;
-    const int x = geometry.x_of(one.time_ns);
-    painter.fillRect(x, 0, 1, geometry.size.height(), colour);
-    const int width = one.text.isEmpty() ? 8 : painter.fontMetrics().horizontalAdvance(one.text) + 8;
-    const QRect flag(x, 0, width, one.text.isEmpty() ? 9 : 14);
-    painter.fillRect(flag, colour);
-    painter.setPen(QColor(text_colour_on(colour.rgb())));
-    painter.drawText(flag, Qt::AlignCenter, one.text);
+  for (const Bookmark& one : geometry.state.bookmarks()) paint_flag(one.time_ns, one.text, colour);
+  if (const auto time = geometry.state.marked_time()) {
+    const TimeAxis& axis = geometry.state.axis();
+    paint_flag(*time, time_text(*time, axis.ns_per_pixel(), axis.visible().end_ns), QColor(theme.selection));
   }
   painter.restore();
 }

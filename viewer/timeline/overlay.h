@@ -28,7 +28,7 @@ struct Overlay {
   void paint_selection(const SliceRef& slice);
   // Everything outside the selected range is paler; its length is written in the ruler.
   void paint_range(const TimeRange& range);
-  void paint_bookmarks();
+  void paint_bookmarks();  // and the mark of a time
   // A frame around each call of a collective, and a line through the arrivals. Only the ranks on screen are drawn.
   void paint_collective(std::span<const CollectiveIndex::Call> calls);
   // An arrow from the earlier one to the later one, and a frame around the partner.
@@ -42,6 +42,7 @@ struct Overlay {
   // through the arrivals leads. `calls` are sorted by rank. The rows of other ranks are not searched.
   std::vector<const CollectiveIndex::Call*> calls_near_view(std::span<const CollectiveIndex::Call> calls) const;
   void frame(const QRect& box);
+  void paint_flag(double time_ns, const QString& text, const QColor& colour);
 };
 
 }  // namespace paceline::viewer

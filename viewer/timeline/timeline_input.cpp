@@ -83,10 +83,10 @@ void TimelineWidget::drag_to(const QPoint& position, Qt::KeyboardModifiers modif
 void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
   const Drag drag = std::exchange(drag_, Drag::none);
   viewport()->setCursor(Qt::ArrowCursor);
-  end_drag(drag, event->position().toPoint());
+  end_drag(drag, event->position().toPoint(), event->modifiers());
 }
 
-void TimelineWidget::end_drag(Drag drag, const QPoint& position) {
+void TimelineWidget::end_drag(Drag drag, const QPoint& position, Qt::KeyboardModifiers modifiers) {
   const auto range = state_.selected_range();
   if ((drag == Drag::range || drag == Drag::box) && range && range->length() < 2 * state_.axis().ns_per_pixel()) {
     state_.select_range(std::nullopt);
@@ -96,13 +96,19 @@ void TimelineWidget::end_drag(Drag drag, const QPoint& position) {
     if (from && to && from->rank != to->rank) state_.move_rank_to(from->rank, to->rank);
     viewport()->update();
   }
-  const bool click = drag == Drag::undecided || (drag == Drag::box && !state_.selected_range());
+  const bool adds = modifiers & (Qt::ShiftModifier | Qt::ControlModifier);
+  const bool dragged = drag != Drag::undecided && (state_.selected_range() || !adds);
+  const bool click = drag == Drag::undecided || ((drag == Drag::box || drag == Drag::range) && !dragged);
   if (!click) return;
   if (position.x() < names_width()) {
     if (const PlacedRow* placed = geometry().row_at(position)) placed->row->header_clicked(state_);
     return;
   }
   const auto slice = slice_at(position);
+  if (adds) {
+    if (slice) state_.toggle_selected(*slice);
+    return;
+  }
   if (!slice) state_.select_range(std::nullopt);
   state_.select(slice);
 }
@@ -323,8 +329,12 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const Geometry geometry = this->geometry();
   const PlacedRow* placed = geometry.row_at(position);
   if (placed == nullptr) return {};
-  return position.x() >= names_width() ? placed->row->tooltip(geometry.point_in(*placed, position))
-                                       : placed->row->header_tooltip(state_);
+  if (position.x() < names_width()) return placed->row->header_tooltip(state_);
+  QString text = placed->row->tooltip(geometry.point_in(*placed, position));
+  const auto slice = slice_at(position);
+  const qsizetype end = text.lastIndexOf("</table>");
+  if (slice && end >= 0) text.insert(end, launch_lines(document_.run(), *slice, links_.partners(*slice)));
+  return text;
 }
 
 }  // namespace paceline::viewer

@@ -178,7 +178,7 @@ void TimelineWidget::paint_overlay(QPainter& painter) {
   overlay.paint_collective(lit_collective());
   for (const SliceRef& partner : partners_) overlay.paint_link(*lit_, partner);
   if (pointer_ && column_at(*pointer_) >= 0 && drag_ != Drag::pan) overlay.paint_pointer(*pointer_);
-  if (const auto selected = state_.selected()) overlay.paint_selection(*selected);
+  for (const SliceRef& selected : state_.selected_slices()) overlay.paint_selection(selected);
   const auto target = drag_ == Drag::rank && pointer_ ? rank_at(pointer_->y()) : std::nullopt;
   if (target) overlay.paint_drop(*target, pointer_->y() > pressed_.y());
   if (hasFocus()) painter.fillRect(0, 0, 2, viewport()->height(), palette.highlight());

@@ -66,7 +66,7 @@ class TimelineWidget : public QAbstractScrollArea {
   void place_rows();
   void set_pointer(std::optional<QPoint> pointer);
   void drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers);
-  void end_drag(Drag drag, const QPoint& position);
+  void end_drag(Drag drag, const QPoint& position, Qt::KeyboardModifiers modifiers);
   void scroll_to(const SliceRef& slice);
   void step(ViewState::Step step);
   void step_to_row(const SliceRef& from, int rows);
@@ -92,7 +92,7 @@ class TimelineWidget : public QAbstractScrollArea {
   Document& document_;
   ViewState& state_;
   RowLayout rows_;
-  Links links_;
+  mutable Links links_;  // makes its indexes when they are first needed
   PathLayer path_;
   std::unique_ptr<TimelinePainter> painter_;
   RowsPicture picture_;

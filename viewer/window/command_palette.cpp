@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/window/command_palette.h"
 
-#include <QCoreApplication>
-#include <QKeyEvent>
-#include <QVBoxLayout>
 #include <algorithm>
 
 namespace paceline::viewer {
@@ -22,68 +19,20 @@ QString searched_of(const Action& action) {
 
 }  // namespace command_palette
 
-CommandPalette::CommandPalette(QWidget* parent) : QDialog(parent) {
-  setWindowTitle("Find an action");
-  resize(520, 420);
-  text_ = new QLineEdit;
-  text_->setPlaceholderText("Words of an action");
-  text_->setAccessibleName("Words of an action");
-  text_->installEventFilter(this);
-  list_ = new QListWidget;
-  list_->setAccessibleName("Actions");
-  list_->setUniformItemSizes(true);
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(text_);
-  layout->addWidget(list_, 1);
-  connect(text_, &QLineEdit::textChanged, this, &CommandPalette::fill);
-  connect(list_, &QListWidget::itemActivated, this, &CommandPalette::choose);
-  connect(list_, &QListWidget::itemClicked, this, &CommandPalette::choose);
-  fill();
+CommandPalette::CommandPalette(QWidget* parent) : Picker("Find an action", "Words of an action", "Actions", parent) {
+  refill();
 }
 
-void CommandPalette::fill() {
-  list_->clear();
-  const QStringList words = text_->text().split(' ', Qt::SkipEmptyParts);
+void CommandPalette::fill(const QString& text) {
+  const QStringList words = text.split(' ', Qt::SkipEmptyParts);
   const auto table = action_table();
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i].input == Action::Input::mouse) continue;
     const QString searched = command_palette::searched_of(table[i]);
     const bool fits =
         std::ranges::all_of(words, [&](const QString& word) { return searched.contains(word, Qt::CaseInsensitive); });
-    if (!fits) continue;
-    auto* item =
-        new QListWidgetItem(QString("%1   (%2)").arg(command_palette::text_of(table[i]), keys_text(table[i])), list_);
-    item->setToolTip(table[i].help);
-    item->setData(Qt::UserRole, static_cast<qulonglong>(i));
+    if (fits) add(QString("%1   (%2)").arg(command_palette::text_of(table[i]), keys_text(table[i])), i, table[i].help);
   }
-  list_->setCurrentRow(0);
-}
-
-void CommandPalette::choose() {
-  const QListWidgetItem* item = list_->currentItem();
-  if (item == nullptr) return;
-  chosen_ = &action_table()[item->data(Qt::UserRole).toULongLong()];
-  accept();
-}
-
-bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == text_ && event->type() == QEvent::KeyPress) {
-    switch (static_cast<QKeyEvent*>(event)->key()) {
-      case Qt::Key_Up:
-      case Qt::Key_Down:
-      case Qt::Key_PageUp:
-      case Qt::Key_PageDown:
-        QCoreApplication::sendEvent(list_, event);
-        return true;
-      case Qt::Key_Return:
-      case Qt::Key_Enter:
-        choose();
-        return true;
-      default:
-        break;
-    }
-  }
-  return QDialog::eventFilter(watched, event);
 }
 
 }  // namespace paceline::viewer

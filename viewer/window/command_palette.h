@@ -2,33 +2,22 @@
 // Finds an action by words of its name: the table of actions as a list that shrinks as the user types.
 #pragma once
 
-#include <QDialog>
-#include <QLineEdit>
-#include <QListWidget>
-
 #include "viewer/session/actions.h"
+#include "viewer/window/picker.h"
 
 namespace paceline::viewer {
 
-class CommandPalette : public QDialog {
+class CommandPalette : public Picker {
   Q_OBJECT
 
  public:
   explicit CommandPalette(QWidget* parent = nullptr);
 
   // The chosen action; nullptr if the dialog was closed without one.
-  const Action* chosen() const { return chosen_; }
+  const Action* chosen() const { return taken() ? &action_table()[*taken()] : nullptr; }
 
  protected:
-  bool eventFilter(QObject* watched, QEvent* event) override;
-
- private:
-  void fill();
-  void choose();
-
-  QLineEdit* text_;
-  QListWidget* list_;
-  const Action* chosen_ = nullptr;
+  void fill(const QString& text) override;
 };
 
 }  // namespace paceline::viewer

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "viewer/panels/panel.h"
+#include "viewer/panels/slice_sums.h"
 #include "viewer/session/view_file.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
@@ -104,6 +105,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
 
   connect(&state_, &ViewState::range_changed, this, &RunPage::status_changed);
   connect(&state_, &ViewState::view_changed, this, &RunPage::status_changed);
+  connect(&state_, &ViewState::selection_changed, this, &RunPage::status_changed);
   connect(&state_, &ViewState::panels_changed, docks_, [this] { docks_->set_shown(state_.panels_shown()); });
   connect(&state_, &ViewState::panel_wanted, docks_, [this](const QString& title) {
     state_.set_panels_shown(true);
@@ -152,6 +154,7 @@ QString RunPage::status() const {
   if (const auto range = state_.selected_range()) {
     parts << duration_text(static_cast<std::int64_t>(range->length())) + " selected";
   }
+  if (const auto& slices = state_.selected_slices(); slices.size() > 1) parts << sum_text(sum_of(run(), slices));
   const auto& ranks = run().trace.ranks;
   parts << QString("%1, %2").arg(run().ranks_text(), plural_text(run().slices, "slice", "slices"));
   if (const QString error = clock_error_text(run()); !error.isEmpty()) parts << "clock error " + error;

@@ -28,6 +28,7 @@
 #include "viewer/window/command_palette.h"
 #include "viewer/window/exports.h"
 #include "viewer/window/follower.h"
+#include "viewer/window/go_to_dialog.h"
 #include "viewer/window/loading_page.h"
 #include "viewer/window/shortcuts.h"
 
@@ -141,6 +142,12 @@ void Window::act(const Action& action) {
     case WindowAction::show_palette: {
       CommandPalette palette(this);
       if (palette.exec() == QDialog::Accepted && palette.chosen() != nullptr) act(*palette.chosen());
+      break;
+    }
+    case WindowAction::go_to: {
+      if (page == nullptr) return show_message("Open a run first.");
+      GoToDialog dialog(page->state().run(), current_page() != nullptr, this);
+      if (dialog.exec() == QDialog::Accepted && dialog.chosen() != nullptr) go_to(page->state(), *dialog.chosen());
       break;
     }
     case WindowAction::show_keys:

@@ -96,6 +96,18 @@ const ActionChecks all{
        user.click(user.middle_of(slice));
        EXPECT_EQ(user.state().selected(), slice);
      }},
+    {"Ctrl + click, Shift + click",
+     [](const QString&) {
+       User user;
+       const SliceRef first = user.first_named("backward", 0), other = user.first_named("backward", 1);
+       for (const Qt::KeyboardModifier held : {Qt::ControlModifier, Qt::ShiftModifier}) {
+         user.click(user.middle_of(first));
+         user.click(user.middle_of(other), held);
+         EXPECT_EQ(user.state().selected_slices(), (std::vector<SliceRef>{first, other}));
+         user.click(user.middle_of(first), held);
+         EXPECT_EQ(user.state().selected_slices(), std::vector<SliceRef>{other});
+       }
+     }},
     {"Double click",
      [](const QString&) {
        User user;

@@ -7,6 +7,7 @@
 #include "tests/unit/viewer/user.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/window/go_to_dialog.h"
 
 namespace paceline::viewer {
 namespace check_moves {
@@ -182,6 +183,19 @@ const ActionChecks all{
        user.state().set_all_counters_unfolded(true);
        user.press(keys);
        EXPECT_FALSE(user.state().counters_unfolded(3));
+     }},
+    {"Ctrl+G",
+     [](const QString& keys) {
+       User user;
+       user.answer<GoToDialog>([](GoToDialog& dialog) {
+         QTest::keyClicks(dialog.findChild<QLineEdit*>(), "it 5");
+         QTest::keyClick(dialog.findChild<QLineEdit*>(), Qt::Key_Return);
+       });
+       user.press(keys);
+       const TimeRange wanted = *user.state().range_of_iterations(5, 5);
+       ASSERT_TRUE(user.state().selected_range());
+       EXPECT_NEAR(user.state().selected_range()->begin_ns, wanted.begin_ns, 0.1 * wanted.length());
+       EXPECT_LT(user.length(), 1.2 * user.state().selected_range()->length());
      }},
     {"Ctrl+1", [](const QString& keys) { check_order(keys, Order::number); }},
     {"Ctrl+2", [](const QString& keys) { check_order(keys, Order::host); }},

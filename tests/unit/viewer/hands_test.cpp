@@ -252,6 +252,21 @@ TEST_F(LinksTest, ArrowsLeadFromACallToItsKernelsAndBack) {
   EXPECT_EQ(state.selected(), call);
 }
 
+TEST_F(LinksTest, TheTooltipOfAKernelHasItsLaunchAndTheDelayAfterItsCall) {
+  const SliceRef call = first_named("cudaLaunchKernel", 1), kernel = first_named("kernel", 1);
+  timeline.viewport()->grab();  // the rows are drawn, and find their slices
+  QTest::mouseMove(timeline.viewport(), middle_of(kernel));
+  const QString text = timeline.tooltip_at(middle_of(kernel));
+  EXPECT_TRUE(text.contains(tooltip_line("start after its call", "150 ns"))) << text.toStdString();
+  EXPECT_TRUE(text.contains("launched")) << text.toStdString();
+  EXPECT_EQ(text.count("</table>"), 1);
+  QTest::mouseMove(timeline.viewport(), middle_of(call));
+  EXPECT_FALSE(timeline.tooltip_at(middle_of(call)).contains("launched"));
+  const SliceRef send = first_named("MPI_Send", 0);
+  QTest::mouseMove(timeline.viewport(), middle_of(send));
+  EXPECT_FALSE(timeline.tooltip_at(middle_of(send)).contains("launched"));
+}
+
 TEST_F(LinksTest, ArrowsLeadFromASendToItsReceive) {
   const SliceRef send = first_named("MPI_Send", 0), receive = first_named("MPI_Recv", 1);
   state.select(send);

@@ -133,10 +133,10 @@ TEST_F(MergeFiles, AreAlignedByTheChosenMethodAndOffset) {
   EXPECT_LT(std::abs(aligned), 1000);
   table(dialog)->item(row_of(dialog, "b.pace"), MergeDialog::offset)->setText("-2 ms");
   wait(dialog);
-  EXPECT_EQ(text(dialog, "b.pace", MergeDialog::offset), "-2.000 ms");
+  EXPECT_EQ(text(dialog, "b.pace", MergeDialog::offset), "−2.000 ms");
   EXPECT_NEAR(double(dialog.run()->trace.ranks[1].end_ns - dialog.run()->trace.ranks[0].end_ns), -2e6, 1000);
   table(dialog)->item(row_of(dialog, "b.pace"), MergeDialog::offset)->setText("soon");
-  EXPECT_EQ(text(dialog, "b.pace", MergeDialog::offset), "-2.000 ms");
+  EXPECT_EQ(text(dialog, "b.pace", MergeDialog::offset), "−2.000 ms");
   EXPECT_TRUE(dialog.summary().startsWith("An offset is a time"));
   method->setCurrentText("Clock exchange");
   wait(dialog);

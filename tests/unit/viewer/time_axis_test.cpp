@@ -118,7 +118,7 @@ TEST(TimeText, DurationsHaveFourDigitsAndAUnit) {
   EXPECT_EQ(duration_text(123'400'000), "123.4 ms");
   EXPECT_EQ(duration_text(1'250'000'000), "1.250 s");
   EXPECT_EQ(duration_text(1'100'500'000'000), "18 min 20.5 s");
-  EXPECT_EQ(duration_text(-12'349), "-12.35 µs");
+  EXPECT_EQ(duration_text(-12'349), "−12.35 µs");
   EXPECT_EQ(duration_text(3'725'400'000'000), "1 h 2 min 5 s");
   EXPECT_EQ(duration_text(95'000'000'000'000), "26 h 23 min");
 }
@@ -130,7 +130,7 @@ TEST(TimeText, PointsInTimeHaveTheDigitsThatTheirStepNeeds) {
   EXPECT_EQ(time_text(-1e-9, 100, 1e3), "0.0 µs");
   EXPECT_EQ(time_text(3.99821e9, 1e4, 4e9), "3.99821 s");
   EXPECT_EQ(time_text(95e12, 3e11, 95e12), "26 h 23 min");
-  EXPECT_EQ(time_text(-1800e9, 3e11, 95e12), "-0 h 30 min");
+  EXPECT_EQ(time_text(-1800e9, 3e11, 95e12), "−0 h 30 min");
   EXPECT_EQ(time_text(-1e9, 3e11, 95e12), "0 h 00 min");
   EXPECT_EQ(time_text(3599.996e9, 1e7, 95e12), "1 h 00 min 00.00 s");
   EXPECT_EQ(time_text(3905.25e9, 1e9, 95e12), "1 h 05 min 05 s");
@@ -144,6 +144,11 @@ TEST(TimeText, TimesAreReadWithAndWithoutUnit) {
   EXPECT_DOUBLE_EQ(time_from_text("7us"), 7e3);
   EXPECT_DOUBLE_EQ(time_from_text("7µs"), 7e3);
   EXPECT_DOUBLE_EQ(time_from_text("1e3ns"), 1e3);
+  EXPECT_DOUBLE_EQ(time_from_text("18 min 20.5 s"), 1100.5e9);
+  EXPECT_DOUBLE_EQ(time_from_text("1 h 05 min 20 s"), 3920e9);
+  EXPECT_DOUBLE_EQ(time_from_text("-2 min"), -120e9);
+  EXPECT_DOUBLE_EQ(time_from_text("−5 ms"), -5e6) << "as it is shown";
+  EXPECT_EQ(time_text(-0.25e9, 1e7, 1e9), "−0.25 s");
   for (const char* wrong : {"", "s", "1 minute", "1..5", "ten"})
     EXPECT_TRUE(std::isnan(time_from_text(wrong))) << wrong;
 }

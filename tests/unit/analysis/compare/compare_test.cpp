@@ -266,5 +266,15 @@ TEST(Compare, AThreadThatNestsANameInItselfCountsOnce) {
   EXPECT_DOUBLE_EQ(work->seconds.front(), 500e-9);
 }
 
+TEST(ComparisonText, OfAChangeThatIsTooLargeForPercentNamesTheFactor) {
+  QuantityComparison quantity;
+  quantity.ratio = 0.944;
+  EXPECT_EQ(change_text(quantity), "−5.6 %");
+  quantity.ratio = 99;
+  EXPECT_EQ(change_text(quantity), "+9800.0 %");
+  quantity.ratio = 7005.2;
+  EXPECT_EQ(change_text(quantity), "7,005 times");
+}
+
 }  // namespace
 }  // namespace paceline::analysis
