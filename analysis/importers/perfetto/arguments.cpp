@@ -7,6 +7,7 @@ namespace paceline::analysis::perfetto {
 namespace perfetto_arguments {
 
 constexpr int deepest = 8;
+constexpr std::size_t longest_path = 256;
 
 // `around`: the key of what this is a part of, and `place` its place in a list, else negative.
 void add(std::string_view annotation, const Sequence& sequence, Texts& texts, std::vector<Value>& values,
@@ -23,33 +24,33 @@ void add(std::string_view annotation, const Sequence& sequence, Texts& texts, st
   Field field;
   while (fields.next(field)) {
     switch (field.tag) {
-      case integer(1):
+      case integer_tag(1):
         value.key = sequence.keys[field.value];
         break;
-      case text(10):
+      case text_tag(10):
         value.key = texts.intern(field.bytes);
         break;
-      case integer(2):
-      case integer(3):
-      case integer(7):
+      case integer_tag(2):
+      case integer_tag(3):
+      case integer_tag(7):
         set(ValueType::unsigned_integer, field.value);
         break;
-      case integer(4):
+      case integer_tag(4):
         set(ValueType::signed_integer, field.value);
         break;
-      case fixed64(5):
+      case fixed64_tag(5):
         set(ValueType::real, field.value);
         break;
-      case text(6):
-      case text(9):
+      case text_tag(6):
+      case text_tag(9):
         set(ValueType::text, texts.intern(field.bytes));
-        value.json = field.tag == text(9);
+        value.json = field.tag == text_tag(9);
         break;
-      case integer(17):
+      case integer_tag(17):
         set(ValueType::text, sequence.values[field.value]);
         break;
-      case text(11):
-      case text(12):
+      case text_tag(11):
+      case text_tag(12):
         parts.push_back(field);
         break;
       default:
@@ -63,13 +64,14 @@ void add(std::string_view annotation, const Sequence& sequence, Texts& texts, st
     if (place >= 0) path += fmt::format("[{}]", place);
     const std::string_view key = texts[value.key];
     if (!key.empty()) path += (path.empty() ? "" : ".") + std::string(key);
+    if (path.size() > longest_path) path.resize(longest_path);
     value.key = texts.intern(path);
   }
   if (has_value) values.push_back(value);
   if (depth == deepest) return;
   int number = 0;
   for (const Field& part : parts) {
-    add(part.bytes, sequence, texts, values, &path, part.tag == text(12) ? number++ : -1, depth + 1);
+    add(part.bytes, sequence, texts, values, &path, part.tag == text_tag(12) ? number++ : -1, depth + 1);
   }
 }
 
@@ -79,19 +81,19 @@ void add_values(std::string_view annotation, const Sequence& sequence, Texts& te
   // Mostly the number of a key and a value, and nothing else.
   Fields fields(annotation);
   Field key, value, more;
-  if (fields.next(key) && key.tag == integer(1) && fields.next(value) && !fields.next(more) && !fields.damaged()) {
+  if (fields.next(key) && key.tag == integer_tag(1) && fields.next(value) && !fields.next(more) && !fields.damaged()) {
     const TextId of_key = sequence.keys[key.value];
     switch (value.tag) {
-      case integer(3):
+      case integer_tag(3):
         values.push_back({of_key, ValueType::unsigned_integer, value.value});
         return;
-      case integer(4):
+      case integer_tag(4):
         values.push_back({of_key, ValueType::signed_integer, value.value});
         return;
-      case fixed64(5):
+      case fixed64_tag(5):
         values.push_back({of_key, ValueType::real, value.value});
         return;
-      case integer(17):
+      case integer_tag(17):
         values.push_back({of_key, ValueType::text, sequence.values[value.value]});
         return;
       default:

@@ -30,16 +30,16 @@ std::vector<Clocks::Reading> Clocks::readings(std::uint64_t sequence, std::strin
   Fields fields(snapshot);
   Field field;
   while (fields.next(field)) {
-    if (field.tag == integer(2) && !chosen_) trace_clock_ = field.value;
-    if (field.tag != text(1)) continue;
+    if (field.tag == integer_tag(2) && !chosen_) trace_clock_ = field.value;
+    if (field.tag != text_tag(1)) continue;
     Reading reading;
     Fields of_clock(field.bytes);
     Field part;
     while (of_clock.next(part)) {
-      if (part.tag == integer(1)) reading.key = perfetto_clocks::key_of(sequence, part.value);
-      if (part.tag == integer(2)) reading.timestamp = part.value;
-      if (part.tag == integer(3)) reading.clock.incremental = part.value != 0;
-      if (part.tag == integer(4)) reading.clock.unit_ns = std::max<std::uint64_t>(part.value, 1);
+      if (part.tag == integer_tag(1)) reading.key = perfetto_clocks::key_of(sequence, part.value);
+      if (part.tag == integer_tag(2)) reading.timestamp = part.value;
+      if (part.tag == integer_tag(3)) reading.clock.incremental = part.value != 0;
+      if (part.tag == integer_tag(4)) reading.clock.unit_ns = std::max<std::uint64_t>(part.value, 1);
     }
     if (reading.key != 0) all.push_back(std::move(reading));
   }

@@ -18,10 +18,10 @@ void take_counter(std::string_view bytes, TrackInfo& track) {
   Field field;
   track.is_counter = true;
   while (fields.next(field)) {
-    if (field.tag == integer(3) && field.value < std::size(units)) track.unit = units[field.value];
-    if (field.tag == text(6)) track.unit = text_of(field.bytes);
-    if (field.tag == integer(4) && field.value != 0) track.multiplier = field.whole();
-    if (field.tag == integer(5)) track.increments = field.value != 0;
+    if (field.tag == integer_tag(3) && field.value < std::size(units)) track.unit = units[field.value];
+    if (field.tag == text_tag(6)) track.unit = text_of(field.bytes);
+    if (field.tag == integer_tag(4) && field.value != 0) track.multiplier = field.whole();
+    if (field.tag == integer_tag(5)) track.increments = field.value != 0;
   }
 }
 
@@ -32,11 +32,11 @@ void Descriptors::add_process(std::string_view bytes) {
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
-    if (field.tag == integer(1)) made.pid = perfetto_descriptors::pid_of(field.value);
-    if (field.tag == text(2)) made.command.push_back(perfetto_descriptors::text_of(field.bytes));
-    if (field.tag == text(6)) made.name = perfetto_descriptors::text_of(field.bytes);
-    if (field.tag == text(8)) made.labels.push_back(perfetto_descriptors::text_of(field.bytes));
-    if (field.tag == integer(7)) made.start = field.value;
+    if (field.tag == integer_tag(1)) made.pid = perfetto_descriptors::pid_of(field.value);
+    if (field.tag == text_tag(2)) made.command.push_back(perfetto_descriptors::text_of(field.bytes));
+    if (field.tag == text_tag(6)) made.name = perfetto_descriptors::text_of(field.bytes);
+    if (field.tag == text_tag(8)) made.labels.push_back(perfetto_descriptors::text_of(field.bytes));
+    if (field.tag == integer_tag(7)) made.start = field.value;
   }
   ProcessInfo& known = processes_[made.pid];
   if (known.name.empty() || !made.name.empty()) known = std::move(made);
@@ -47,9 +47,9 @@ void Descriptors::take_thread(std::string_view bytes, TrackInfo& track) {
   Field field;
   track.thread = 0;
   while (fields.next(field)) {
-    if (field.tag == integer(1)) track.pid = perfetto_descriptors::pid_of(field.value);
-    if (field.tag == integer(2)) track.thread = field.whole();
-    if (field.tag == text(5) && !field.bytes.empty()) track.name = perfetto_descriptors::text_of(field.bytes);
+    if (field.tag == integer_tag(1)) track.pid = perfetto_descriptors::pid_of(field.value);
+    if (field.tag == integer_tag(2)) track.thread = field.whole();
+    if (field.tag == text_tag(5) && !field.bytes.empty()) track.name = perfetto_descriptors::text_of(field.bytes);
   }
   if (track.pid) processes_[*track.pid].pid = *track.pid;
 }
@@ -67,43 +67,43 @@ void Descriptors::add_track(std::string_view bytes) {
   Field field;
   while (fields.next(field)) {
     switch (field.tag) {
-      case integer(1):
+      case integer_tag(1):
         made.uuid = field.value;
         break;
-      case integer(5):
+      case integer_tag(5):
         made.parent = field.value;
         break;
-      case text(2):
-      case text(10):
-      case text(13):
+      case text_tag(2):
+      case text_tag(10):
+      case text_tag(13):
         made.name = text_of(field.bytes);
         break;
-      case text(14):
+      case text_tag(14):
         made.description = text_of(field.bytes);
         break;
-      case integer(15):
+      case integer_tag(15):
         made.merging = field.value;
         break;
-      case text(16):
+      case text_tag(16):
         made.merge_key = text_of(field.bytes);
         break;
-      case integer(17):
+      case integer_tag(17):
         made.merge_number = field.value;
         break;
-      case text(8):
+      case text_tag(8):
         perfetto_descriptors::take_counter(field.bytes, made);
         break;
-      case text(4):
+      case text_tag(4):
         take_thread(field.bytes, made);
         break;
-      case text(3): {
+      case text_tag(3): {
         made.is_process = true;
         made.pid = 0;
         add_process(field.bytes);
         Fields process(field.bytes);
         Field part;
         while (process.next(part)) {
-          if (part.tag == integer(1)) made.pid = perfetto_descriptors::pid_of(part.value);
+          if (part.tag == integer_tag(1)) made.pid = perfetto_descriptors::pid_of(part.value);
         }
         break;
       }

@@ -12,9 +12,9 @@ namespace paceline::analysis::perfetto {
 
 // A field's number and wire type as they stand in the file. A field with another wire type than the expected one is
 // unknown, as it is to Protobuf.
-constexpr std::uint64_t integer(std::uint32_t number) { return std::uint64_t{number} << 3; }
-constexpr std::uint64_t fixed64(std::uint32_t number) { return std::uint64_t{number} << 3 | 1; }
-constexpr std::uint64_t text(std::uint32_t number) { return std::uint64_t{number} << 3 | 2; }  // also a message
+constexpr std::uint64_t integer_tag(std::uint32_t number) { return std::uint64_t{number} << 3; }
+constexpr std::uint64_t fixed64_tag(std::uint32_t number) { return std::uint64_t{number} << 3 | 1; }
+constexpr std::uint64_t text_tag(std::uint32_t number) { return std::uint64_t{number} << 3 | 2; }  // also a message
 
 struct Field {
   std::uint64_t tag = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -15,6 +16,11 @@
 namespace paceline::analysis::perfetto {
 
 using kineto::Group;
+
+// Of an event. More would take memory with their square.
+constexpr std::size_t most_arguments = 100;
+// Of a file. More are damage: each takes much more memory than the bytes that make it.
+constexpr std::size_t most_sequences = 1 << 16, most_tracks = 1 << 20;
 
 FileImport::FileImport(const TraceFile& file, const AddRank& add_rank, ProgressCounter& progress)
     : file_name_(file.name) {
@@ -98,6 +104,10 @@ void FileImport::take(const Packet& packet) {
   losses_.kernel += packet.of_kernel;
   losses_.samples += packet.has_sample;
   losses_.compressed += packet.compressed;
+  if (sequences_.size() >= most_sequences && !sequences_.contains(packet.sequence)) {
+    ++losses_.damaged;
+    return;
+  }
   if (last_sequence_ == nullptr || packet.sequence != last_number_) {
     last_sequence_ = &sequences_[packet.sequence];
     last_number_ = packet.sequence;
@@ -132,15 +142,9 @@ bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
   event.type = event.correlation = 0;
   event.category = event.name = 0;
   event.has_track = event.has_value = false;
-  event.annotations.clear(), event.flows.clear(), event.extra.clear(), event.real_extra.clear();
+  event.categories.clear(), event.annotations.clear(), event.flows.clear(), event.extra.clear(),
+      event.real_extra.clear();
   event.counters.clear(), event.real_counters.clear();
-  const auto add_category = [&](TextId category) {
-    if (event.category == 0) {
-      event.category = category;
-    } else {
-      event.category = texts_.intern(fmt::format("{},{}", texts_[event.category], texts_[category]));
-    }
-  };
   // Numbers may be packed into one text.
   const auto packed_integers = [](std::string_view packed, auto& to) {
     const char* at = packed.data();
@@ -157,78 +161,95 @@ bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
   Field field;
   while (fields.next(field)) {
     switch (field.tag) {
-      case integer(9):
+      case integer_tag(9):
         event.type = field.value;
         break;
-      case integer(11):
+      case integer_tag(11):
         event.track = field.value;
         event.has_track = true;
         break;
-      case integer(3):
-        add_category(sequence.categories[field.value]);
+      case integer_tag(3):
+        event.categories.push_back(sequence.categories[field.value]);
         break;
-      case text(22):
-        add_category(texts_.intern(field.bytes));
+      case text_tag(22):
+        event.categories.push_back(texts_.intern(field.bytes));
         break;
-      case integer(10):
+      case integer_tag(10):
         event.name = sequence.names[field.value];
         break;
-      case text(23):
+      case text_tag(23):
         event.name = texts_.intern(field.bytes);
         break;
-      case text(4):
+      case text_tag(4):
         event.annotations.push_back(field.bytes);
         break;
-      case integer(30):
+      case integer_tag(30):
         event.value = static_cast<double>(field.whole());
         event.has_value = true;
         break;
-      case fixed64(44):
+      case fixed64_tag(44):
         event.value = field.real();
         event.has_value = true;
         break;
-      case fixed64(47):
-      case fixed64(48):
-      case integer(36):
-      case integer(42):
+      case fixed64_tag(47):
+      case fixed64_tag(48):
+      case integer_tag(36):
+      case integer_tag(42):
         event.flows.push_back(field.value);
         break;
-      case text(47):
-      case text(48):
+      case text_tag(47):
+      case text_tag(48):
         packed_words(field.bytes, event.flows);
         break;
-      case integer(12):
+      case integer_tag(12):
         event.extra.push_back(field.whole());
         break;
-      case text(12):
+      case text_tag(12):
         packed_integers(field.bytes, event.extra);
         break;
-      case integer(31):
+      case integer_tag(31):
         event.counters.push_back(field.value);
         break;
-      case text(31):
+      case text_tag(31):
         packed_integers(field.bytes, event.counters);
         break;
-      case fixed64(46):
+      case fixed64_tag(46):
         event.real_extra.push_back(field.real());
         break;
-      case text(46):
+      case text_tag(46):
         packed_words(field.bytes, event.real_extra);
         break;
-      case integer(45):
+      case integer_tag(45):
         event.real_counters.push_back(field.value);
         break;
-      case text(45):
+      case text_tag(45):
         packed_integers(field.bytes, event.real_counters);
         break;
-      case integer(52):
+      case integer_tag(52):
         event.correlation = field.value;
         break;
       default:
         break;
     }
   }
+  event.category = category();
+  if (event.flows.size() > most_arguments) {
+    losses_.arguments += event.flows.size() - most_arguments;
+    event.flows.resize(most_arguments);
+  }
   return !fields.damaged();
+}
+
+// Several categories become one, "a,b".
+TextId FileImport::category() {
+  constexpr std::size_t most = 8;
+  if (event_.categories.empty()) return 0;
+  if (event_.categories.size() == 1) return event_.categories.front();
+  std::string joined;
+  for (std::size_t i = 0; i < event_.categories.size() && i < most; ++i) {
+    joined += (i == 0 ? "" : ",") + std::string(texts_[event_.categories[i]].substr(0, 256));
+  }
+  return texts_.intern(joined);
 }
 
 void FileImport::add_event(std::int64_t time_ns, const Sequence& sequence) {
@@ -263,6 +284,7 @@ void FileImport::add_event(std::int64_t time_ns, const Sequence& sequence) {
 
 FileImport::TrackState& FileImport::track_of(std::uint64_t uuid) {
   if (latest_ != nullptr && latest_->uuid == uuid) return *latest_;
+  if (tracks_.size() >= most_tracks) uuid = 0;
   const auto [found, fresh] = tracks_.try_emplace(uuid);
   TrackState& track = found->second;
   latest_ = &track;
@@ -291,7 +313,7 @@ FileImport::TrackState& FileImport::track_of(std::uint64_t uuid) {
 Lane& FileImport::lane_of(TrackState& track, Group group) {
   enum Merging : std::uint64_t { none = 2, by_key = 3 };
   if (track.lanes[group] != nullptr) return *track.lanes[group];
-  std::string key = fmt::format("uuid {}", track.uuid);
+  std::string key = track.info == nullptr ? "not described" : fmt::format("uuid {}", track.uuid);
   if (const TrackInfo* info = track.info; info != nullptr && !track.own) {
     if (info->thread) {
       key = fmt::format("thread {} {}", track.pid, *info->thread);
@@ -324,6 +346,9 @@ Lane& FileImport::lane_of(TrackState& track, Group group) {
 void FileImport::read_values(const Sequence& sequence) {
   values_.clear();
   for (const std::string_view annotation : event_.annotations) add_values(annotation, sequence, texts_, values_);
+  if (values_.size() <= most_arguments) return;
+  losses_.arguments += values_.size() - most_arguments;
+  values_.resize(most_arguments);
 }
 
 // Paceline's export gives the domain as the first argument.
@@ -392,6 +417,10 @@ void FileImport::add_sample(std::uint64_t uuid, std::int64_t time_ns, double val
     value *= static_cast<double>(track.info->multiplier);
     if (track.info->increments) value = track.sum += value;
   }
+  if (!std::isfinite(value)) {
+    ++losses_.damaged;
+    return;
+  }
   track.samples.emplace_back(time_ns, value);
 }
 
@@ -408,7 +437,8 @@ void FileImport::finish() {
   bool of_pytorch = false;
   for (const RankModel& rank : ranks_) of_pytorch = of_pytorch || rank.of_pytorch();
   std::map<const RankModel*, std::set<std::int64_t>> processes;
-  for (TrackState* track : in_order_) {
+  const std::vector<TrackState*> all = in_order_;  // more may come
+  for (TrackState* track : all) {
     if (track->states != nullptr && track->info != nullptr) {
       const auto thread = tracks_.find(track->info->parent);
       TrackState& parent = thread == tracks_.end() ? track_of(track->info->parent) : thread->second;
@@ -425,8 +455,7 @@ void FileImport::finish() {
       ranks_.front().builder().info().rank == unknown_rank) {
     joined_processes_ = processes[&ranks_.front()].size();
   }
-  const std::vector<TrackState*> all = in_order_;
-  for (const TrackState* track : all) label(*track, processes[track->rank].size() > 1);
+  for (const TrackState* track : in_order_) label(*track, processes[track->rank].size() > 1);
   for (RankModel& rank : ranks_) {
     Rank& info = rank.builder().info();
     for (const Lane* lane : lanes_of_rank_[&rank]) {
@@ -474,8 +503,10 @@ void FileImport::label(const TrackState& track, bool several_processes) {
     number = static_cast<std::uint64_t>(
         std::max<std::int64_t>(kineto::whole_number(rest.substr(0, rest.find(' '))).value_or(0), 0));
   }
-  if (label.empty()) {
-    label = info != nullptr && info->is_process ? process_label(track.pid) : fmt::format("track {}", track.uuid);
+  if (info == nullptr) {
+    label = "tracks without a description";
+  } else if (label.empty()) {
+    label = info->is_process ? process_label(track.pid) : fmt::format("track {}", track.uuid);
   }
   if (several_processes && !track.own) label = process_label(track.pid) + " " + label;
   for (const Lane* lane : track.lanes) {

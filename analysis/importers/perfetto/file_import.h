@@ -34,6 +34,7 @@ struct Losses {
   std::uint64_t unplaced = 0;    // events of a type that has no place in the model
   std::uint64_t kernel = 0;      // packets with events of the system's kernel
   std::uint64_t samples = 0;     // of stacks
+  std::uint64_t arguments = 0;   // and flows, beyond the 100th of an event
   std::uint64_t compressed = 0;  // packets that hold compressed ones
   std::string end;               // what is wrong with the file's end, "" where nothing is
   std::map<std::uint64_t, std::uint64_t> unrelated_clocks;
@@ -80,6 +81,7 @@ class FileImport {
     bool has_track = false, has_value = false;
     double value = 0;
     std::uint64_t correlation = 0;
+    std::vector<TextId> categories;
     std::vector<std::string_view> annotations;
     std::vector<std::uint64_t> flows, counters, real_counters;
     std::vector<std::int64_t> extra;
@@ -98,6 +100,7 @@ class FileImport {
   void add_sample(std::uint64_t uuid, std::int64_t time_ns, double value);
   void read_values(const Sequence& sequence);
   TextId take_domain();
+  TextId category();
   const kineto::KindInfo& kind_of(TrackState& track, TextId domain);
   TrackState& track_of(std::uint64_t uuid);
   Lane& lane_of(TrackState& track, kineto::Group group);

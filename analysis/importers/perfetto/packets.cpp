@@ -52,7 +52,7 @@ bool Packets::next(std::string_view& packet) {
     if (size > size_ || !fill(head_bytes + size)) return fail("the file ends inside a packet");
     packet = std::string_view(buffer_).substr(at_ + head_bytes, static_cast<std::size_t>(size));
     at_ += head_bytes + static_cast<std::size_t>(size);
-    if (tag == text(1)) return true;
+    if (tag == text_tag(1)) return true;
   }
 }
 
@@ -61,55 +61,55 @@ bool Packet::parse(std::string_view bytes, bool events) {
   Field field;
   while (fields.next(field)) {
     switch (field.tag) {
-      case integer(8):
+      case integer_tag(8):
         timestamp = field.value;
         break;
-      case integer(10):
+      case integer_tag(10):
         sequence = field.value;
         break;
-      case text(11):
+      case text_tag(11):
         event = field.bytes;
         has_event = true;
         if (!events) return true;
         break;
-      case text(12):
+      case text_tag(12):
         interned = field.bytes;
         break;
-      case integer(13):
+      case integer_tag(13):
         flags = field.value;
         break;
-      case integer(41):
+      case integer_tag(41):
         cleared = cleared || field.value != 0;
         break;
-      case integer(42):
+      case integer_tag(42):
         dropped = field.value != 0;
         break;
-      case integer(58):
+      case integer_tag(58):
         clock = field.value;
         break;
-      case text(59):
+      case text_tag(59):
         defaults = field.bytes;
         break;
-      case text(6):
+      case text_tag(6):
         clocks = field.bytes;
         break;
-      case text(43):
+      case text_tag(43):
         process = field.bytes;
         break;
-      case text(44):
+      case text_tag(44):
         thread = field.bytes;
         break;
-      case text(60):
+      case text_tag(60):
         track = field.bytes;
         break;
-      case text(66):
+      case text_tag(66):
         sample = field.bytes;
         has_sample = true;
         break;
-      case text(1):
+      case text_tag(1):
         of_kernel = true;
         break;
-      case text(50):
+      case text_tag(50):
         compressed = true;
         break;
       default:
@@ -123,18 +123,18 @@ bool Packet::parse(std::string_view bytes, bool events) {
 bool begins_with_packets(std::string_view bytes) {
   Fields file(bytes);
   Field packet;
-  if (bytes.empty() || bytes[0] != static_cast<char>(text(1)) || !file.next(packet)) return false;
+  if (bytes.empty() || bytes[0] != static_cast<char>(text_tag(1)) || !file.next(packet)) return false;
   // The numbers of TracePacket's fields that files begin with, with their wire types.
-  constexpr std::uint64_t usual[] = {integer(3), text(6),     integer(8), integer(10), text(11),
-                                     text(12),   integer(13), text(33),   text(36),    text(43),
-                                     text(44),   text(50),    text(59),   text(60),    text(89)};
+  constexpr std::uint64_t usual[] = {integer_tag(3), text_tag(6),     integer_tag(8), integer_tag(10), text_tag(11),
+                                     text_tag(12),   integer_tag(13), text_tag(33),   text_tag(36),    text_tag(43),
+                                     text_tag(44),   text_tag(50),    text_tag(59),   text_tag(60),    text_tag(89)};
   Fields fields(packet.bytes);
   Field field;
   bool known = false;
   while (fields.next(field)) known = known || std::ranges::find(usual, field.tag) != std::end(usual);
   if (!known || fields.damaged()) return false;
   const std::size_t next = static_cast<std::size_t>(packet.bytes.data() - bytes.data()) + packet.bytes.size();
-  return next == bytes.size() || bytes[next] == static_cast<char>(text(1));
+  return next == bytes.size() || bytes[next] == static_cast<char>(text_tag(1));
 }
 
 }  // namespace paceline::analysis::perfetto

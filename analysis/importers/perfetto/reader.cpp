@@ -48,6 +48,7 @@ void note_losses(const std::string& file, const FileImport& import, std::vector<
   note(losses.beginless, "ends of slices were left out: they have no begin");
   note(losses.backward, "slices end before they begin: they were read as 0 ns");
   note(losses.unplaced, "events were left out: Chrome's older events and states have no place on a track");
+  note(losses.arguments, "arguments were left out: their events have more than 100");
   note(losses.kernel, "packets of the system's kernel (ftrace) were left out");
   note(losses.samples, "samples of stacks were left out");
   note(losses.compressed, "compressed packets were left out: record without compression");

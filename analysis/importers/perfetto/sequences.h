@@ -56,8 +56,8 @@ struct Sequence {
     Fields fields(bytes);
     Field field;
     while (fields.next(field)) {
-      if (field.tag == integer(58)) clock = field.value;
-      if (field.tag == text(11)) take_event_defaults(field.bytes);
+      if (field.tag == integer_tag(58)) clock = field.value;
+      if (field.tag == text_tag(11)) take_event_defaults(field.bytes);
     }
   }
 
@@ -72,8 +72,8 @@ struct Sequence {
       Fields parts(field.bytes);
       Field part;
       while (parts.next(part)) {
-        if (part.tag == integer(1)) number = part.value;
-        if (part.tag == text(2)) entry = part.bytes;
+        if (part.tag == integer_tag(1)) number = part.value;
+        if (part.tag == text_tag(2)) entry = part.bytes;
       }
       table->set(number, texts.intern(entry));
     }
@@ -85,20 +85,20 @@ struct Sequence {
     Fields fields(bytes);
     Field field;
     while (fields.next(field)) {
-      if (field.tag == integer(11)) track = field.value;
-      if (field.tag == integer(31)) counters.push_back(field.value);
-      if (field.tag == integer(45)) real_counters.push_back(field.value);
+      if (field.tag == integer_tag(11)) track = field.value;
+      if (field.tag == integer_tag(31)) counters.push_back(field.value);
+      if (field.tag == integer_tag(45)) real_counters.push_back(field.value);
     }
   }
   Numbers* table_of(std::uint64_t tag) {
     switch (tag) {
-      case text(1):
+      case text_tag(1):
         return &categories;
-      case text(2):
+      case text_tag(2):
         return &names;
-      case text(3):
+      case text_tag(3):
         return &keys;
-      case text(29):
+      case text_tag(29):
         return &values;
       default:
         return nullptr;
