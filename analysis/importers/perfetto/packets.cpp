@@ -18,7 +18,8 @@ bool Packets::fill(std::uint64_t bytes) {
   buffer_.erase(0, at_);
   end_ -= at_;
   at_ = 0;
-  buffer_.resize(std::max<std::size_t>(static_cast<std::size_t>(bytes), usual_bytes));
+  const auto left = std::min<std::uint64_t>(end_ + size_ - read_, usual_bytes);
+  buffer_.resize(static_cast<std::size_t>(std::max(bytes, left)));
   const std::size_t came = file_.read(read_, buffer_.data() + end_, buffer_.size() - end_);
   read_ += came;
   end_ += came;
