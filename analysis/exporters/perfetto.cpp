@@ -14,6 +14,7 @@
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/json_arguments.h"
 #include "analysis/exporters/protobuf.h"
+#include "analysis/importers/own_exports.h"
 #include "analysis/index/correlations.h"
 #include "analysis/statistics/counters.h"
 #include "analysis/text/text_output.h"
@@ -33,7 +34,7 @@ constexpr std::uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, track_
 }
 namespace descriptor_fields {
 constexpr std::uint32_t uuid = 1, name = 2, process = 3, thread = 4, parent = 5, counter = 8, child_ordering = 11,
-                        sibling_order = 12;
+                        sibling_order = 12, description = 14;
 }
 namespace event_fields {
 constexpr std::uint32_t categories = 3, annotations = 4, type = 9, name = 10, track = 11, counter_value = 44,
@@ -154,7 +155,9 @@ class PerfettoWriter {
     process.integer(1, number);
     for (const std::string& word : rank.command) process.text(2, valid_utf8(word));
     process.text(6, valid_utf8(process_name(rank)));
+    process.integer(7, static_cast<std::uint64_t>(rank.start_ns + shift_ns_));
     process.text(8, fmt::format("pid {}", rank.pid));
+    process.text(8, fmt::format("{} ranks", rank.world_size));
     descriptor.integer(descriptor_fields::uuid, process_uuid);
     descriptor.message(descriptor_fields::process, process);
     descriptor.integer(descriptor_fields::child_ordering, explicit_order);
@@ -187,6 +190,7 @@ class PerfettoWriter {
         counter.text(6, valid_utf8(curve.unit));
         descriptor.message(descriptor_fields::counter, counter);
       }
+      descriptor.text(descriptor_fields::description, perfetto_tracks[static_cast<std::size_t>(track.kind)]);
       describe(descriptor);
       if (track.kind == TrackKind::counter) {
         samples(curve);
@@ -357,6 +361,7 @@ class PerfettoWriter {
     track_ += std::uint64_t{1} << 41;
     descriptor.integer(descriptor_fields::uuid, track_);
     descriptor.text(descriptor_fields::name, track.states.exact ? "scheduler" : "scheduler, shares of the time");
+    descriptor.text(descriptor_fields::description, track.states.exact ? perfetto_exact_states : perfetto_state_shares);
     describe(descriptor);
     each_state(track.states, [&](ThreadState state, std::int64_t start_ns, std::int64_t duration_ns) {
       const auto part = job_.selection().clipped(start_ns, start_ns + duration_ns);

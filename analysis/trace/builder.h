@@ -134,6 +134,7 @@ class TrackBuilder {
   }
 
   void become(TrackKind kind) { track_.kind = kind; }
+  void set_thread_id(std::uint64_t id) { track_.thread_id = id; }
 
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name);
@@ -145,6 +146,7 @@ class TrackBuilder {
     return track_.slices;
   }
   std::size_t size() const { return size_; }  // slices so far
+  std::int64_t start_ns(std::uint32_t slice) const { return track_.slices.start_ns[slice]; }
   std::int64_t end_ns(std::uint32_t slice) const { return track_.slices.end_ns(slice); }
   bool is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
   // Where records for begin_slice() come from.

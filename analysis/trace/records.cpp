@@ -23,8 +23,15 @@ std::size_t Records::StepHash::operator()(const Step& step) const {
 
 std::uint32_t Records::next_set(std::uint32_t set, const Stored& added) {
   constexpr std::uint32_t most_values = 65536;
-  const auto [found, fresh] = steps_.try_emplace(Step{set, added}, static_cast<std::uint32_t>(sets_.size()));
-  if (!fresh) return found->second;
+  const Step step{set, added};
+  if (recent_.empty()) recent_.resize(64);
+  Recent& recent = recent_[StepHash()(step) % recent_.size()];
+  if (recent.to != 0 && recent.step == step) return recent.to;
+  const auto [found, fresh] = steps_.try_emplace(step, static_cast<std::uint32_t>(sets_.size()));
+  if (!fresh) {
+    recent = {step, found->second};
+    return found->second;
+  }
   if (added.place == Place::set && ++values_of_key_[added.argument.key] > most_values) {
     steps_.erase(found);
     return 0;
@@ -104,6 +111,7 @@ void Records::rename(std::span<const NameId> names) {
 
 void Records::finish() {
   steps_ = {};
+  recent_ = {};
   values_of_key_ = {};
   words_.shrink_to_fit();
 }

@@ -113,6 +113,10 @@ class Records {
   struct StepHash {
     std::size_t operator()(const Step& step) const;
   };
+  struct Recent {
+    Step step;
+    std::uint32_t to = 0;  // 0: none
+  };
   static constexpr RecordId own_values = RecordId{1} << 31;  // the other bits are a place in words_, else a set
 
   std::span<const Stored> set_of(RecordId record, const std::uint32_t*& values) const {
@@ -137,6 +141,7 @@ class Records {
   std::vector<Stored> stored_;
   std::vector<std::uint32_t> words_;
   std::unordered_map<Step, std::uint32_t, StepHash> steps_;
+  std::vector<Recent> recent_;                               // of steps_, by hash; looked up faster
   std::unordered_map<NameId, std::uint32_t> values_of_key_;  // how many sets were made by adding it
 };
 

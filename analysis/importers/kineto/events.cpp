@@ -7,37 +7,11 @@
 #include <array>
 #include <cstring>
 
+#include "analysis/importers/kineto/kinds.h"
 #include "analysis/importers/kineto/values.h"
 
 namespace paceline::analysis::kineto {
 namespace {
-
-// Arguments that say nothing which the model does not have elsewhere.
-constexpr std::array<std::string_view, 22> ignored_arguments{"External id",
-                                                             "external id",
-                                                             "Ev Idx",
-                                                             "Record function id",
-                                                             "Python id",
-                                                             "Python parent id",
-                                                             "Python module id",
-                                                             "Input Strides",
-                                                             "Concrete Inputs",
-                                                             "cbid",
-                                                             "queued",
-                                                             "device",
-                                                             "context",
-                                                             "stream",
-                                                             "blocks per SM",
-                                                             "warps per SM",
-                                                             "memory bandwidth (GB/s)",
-                                                             "Trace name",
-                                                             "Trace iteration",
-                                                             "Input Tensors start",
-                                                             "Output Tensors start",
-                                                             "Kwinputs"};
-constexpr std::array<std::string_view, 8> varying_arguments{
-    "correlation", "Sequence number", "Seq",    "Comms Id",
-    "Addr",        "Fwd thread id",   "handle", "wait_on_cuda_event_record_corr_id"};
 
 // The domain that Paceline's export writes as the first argument; no data where the event has none.
 std::string_view domain_of(const EventFields& fields) {
@@ -55,37 +29,6 @@ std::uint64_t id_of(std::string_view text) {
 }
 
 }  // namespace
-
-EventClass class_of(std::string_view category) {
-  constexpr std::pair<std::string_view, EventClass> classes[] = {
-      {"cpu_op", EventClass::torch},
-      {"kernel", EventClass::kernel},
-      {"cuda_runtime", EventClass::runtime},
-      {"cuda_driver", EventClass::driver},
-      {"python_function", EventClass::frame},
-      {"user_annotation", EventClass::torch},
-      {"gpu_memcpy", EventClass::copy},
-      {"gpu_memset", EventClass::set},
-      {"gpu_user_annotation", EventClass::gpu_annotation},
-      {"cuda_sync", EventClass::gpu_wait},
-      {"overhead", EventClass::overhead},
-      {"Trace", EventClass::span},
-      {"cpu_instant_event", EventClass::torch},
-      {"fwdbwd", EventClass::torch},
-      // As PyTorch 1.8 to 1.11 wrote them.
-      {"Operator", EventClass::torch},
-      {"Kernel", EventClass::kernel},
-      {"Runtime", EventClass::runtime},
-      {"Memcpy", EventClass::copy},
-      {"Memset", EventClass::set},
-  };
-  for (const auto& [text, event_class] : classes) {
-    if (category == text) return event_class;
-  }
-  if (category.ends_with("_runtime")) return EventClass::runtime;
-  if (category.ends_with("_driver")) return EventClass::driver;
-  return EventClass::other;
-}
 
 std::vector<std::string_view> fields_of(std::string_view compound) {
   std::vector<std::string_view> fields;
@@ -204,9 +147,7 @@ std::uint32_t EventParser::thread_of(const EventFields& fields) {
 std::uint32_t EventParser::key_of(std::string_view text) {
   const std::uint32_t key = keys_.intern(text);
   if (key == roles_.size()) {
-    const bool ignored = std::ranges::find(ignored_arguments, text) != ignored_arguments.end();
-    const bool varying = std::ranges::find(varying_arguments, text) != varying_arguments.end();
-    roles_.push_back(ignored ? Role::ignored : varying ? Role::varying : Role::plain);
+    roles_.push_back(role_of(text));
   }
   return key;
 }

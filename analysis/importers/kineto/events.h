@@ -15,29 +15,9 @@
 #include "analysis/importers/kineto/event_walker.h"
 #include "analysis/importers/kineto/interner.h"
 #include "analysis/importers/kineto/json_tokens.h"
+#include "analysis/importers/kineto/kinds.h"
 
 namespace paceline::analysis::kineto {
-
-// What an event's category makes of it.
-enum class EventClass : std::uint8_t {
-  other,    // of a program that is not PyTorch
-  torch,    // operators, annotations
-  frame,    // Python functions
-  runtime,  // calls of CUDA's runtime
-  driver,   // calls of CUDA's driver
-  kernel,
-  copy,
-  set,
-  gpu_annotation,  // a range that the profiler projects onto a stream
-  gpu_wait,        // a stream or a context that waits (cuda_sync)
-  overhead,        // of the profiler
-  span,            // the whole time of the recording
-};
-EventClass class_of(std::string_view category);
-// True of work of a device: kernels, copies and fills.
-inline bool is_device_work(EventClass c) {
-  return c == EventClass::kernel || c == EventClass::copy || c == EventClass::set;
-}
 
 // An argument that is different in each event.
 struct VaryingValue {
@@ -109,8 +89,6 @@ class EventParser {
   EventParser();
 
  private:
-  enum class Role : std::uint8_t { plain, ignored, varying };
-
   std::size_t damaged_from(std::string_view text, std::size_t begin, bool last);
   bool closes(std::string_view text, std::size_t at) const;
   void add(const EventFields& fields);

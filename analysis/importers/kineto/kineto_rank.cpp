@@ -4,37 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <span>
 
-#include "analysis/importers/cuda_names.h"
 #include "analysis/importers/kineto/own_ranks.h"
 #include "analysis/importers/kineto/values.h"
-#include "profiler/format/iteration_rules.h"
 
 namespace paceline::analysis::kineto {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-// The names that the model has for arguments of Kineto.
-std::string_view model_key(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> keys[] = {
-      {"registers per thread", "registers"},
-      {"shared memory", "shared"},
-      {"est. achieved occupancy %", "occupancy %"},
-      {"Bytes", "bytes"},
-  };
-  for (const auto& [theirs, ours] : keys) {
-    if (key == theirs) return ours;
-  }
-  return key;
-}
 
 std::int64_t number_behind(std::string_view text, char mark) {
   const std::size_t at = text.rfind(mark);
@@ -49,66 +26,14 @@ KinetoRank::KinetoRank(RankBuilder& rank)
       correlation_(rank.names().intern("correlation")),
       sequence_key_(rank.names().intern("Seq")) {}
 
-KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass event_class) {
+KindInfo KinetoRank::kind_info(std::string_view compound, EventClass event_class) {
   const std::vector<std::string_view> fields = fields_of(compound);
-  const std::string category = plain_text(fields[0]);
-  std::string name = plain_text(fields[1]);
-  KindInfo info{.event_class = event_class};
-  const auto domain_and_category = [&]() -> std::pair<const char*, std::string> {
-    switch (event_class) {
-      case EventClass::runtime:
-        return {"cuda", analysis::waits(name) ? "synchronization" : "runtime"};
-      case EventClass::driver:
-        return {"cuda", analysis::waits(name) ? "synchronization" : "driver"};
-      case EventClass::kernel:
-        return {"cuda", "kernel"};
-      case EventClass::copy:
-        return {"cuda", "memcpy"};
-      case EventClass::set:
-        return {"cuda", "memset"};
-      case EventClass::gpu_wait:
-        return {"cuda", "wait"};
-      case EventClass::overhead:
-        return {"cuda", "overhead"};
-      case EventClass::torch:
-      case EventClass::frame:
-      case EventClass::gpu_annotation:
-        return {"torch", category};
-      default:
-        return {"", category};
-    }
-  };
-  auto [domain, model_category] = domain_and_category();
-  const bool own = fields.size() > 2;  // Paceline's export: the category is the domain where there is none
-  own_ = own_ || own;
+  const bool own = fields.size() > 2;  // Paceline's export
   const std::string own_domain = own ? plain_text(fields[2]) : "";
-  if (own) domain = own_domain.c_str();
-  if (own && event_class == EventClass::other && model_category == own_domain) model_category.clear();
-  if (event_class == EventClass::kernel) {
-    name = demangled(name);
-    info.nccl = name.find("nccl") != std::string::npos;
-  }
-  if (event_class == EventClass::copy || event_class == EventClass::set) {  // "Memcpy HtoD (Pageable -> Device)"
-    const std::size_t open = name.find(" ("), arrow = name.find(" -> ");
-    if (open != name.npos && name.back() == ')') {
-      info.memory = std::make_unique<CopiedMemory>();
-      std::string memory = name.substr(open + 2, name.size() - open - 3);
-      if (arrow != name.npos && arrow > open) {
-        info.memory->from = name.substr(open + 2, arrow - open - 2);
-        memory = name.substr(arrow + 4, name.size() - arrow - 5);
-      }
-      info.memory->to = memory;
-      name.resize(open);
-    }
-  }
-  if (event_class == EventClass::torch || event_class == EventClass::other) {
-    info.iteration = format::is_iteration_name(name);
-    info.communication = name == "record_param_comms";
-    info.backend_range = name.starts_with("gloo:") || name.starts_with("nccl:");
-  }
+  own_ = own_ || own;
   of_pytorch_ = of_pytorch_ || (event_class != EventClass::other && !own);
-  info.kind = rank_.kind(name, domain, model_category);
-  return info;
+  return kineto::kind_info(rank_, event_class, plain_text(fields[0]), plain_text(fields[1]),
+                           own ? &own_domain : nullptr);
 }
 
 KinetoRank::SetInfo KinetoRank::set_info(std::string_view compound) {
@@ -166,14 +91,6 @@ void KinetoRank::look_up(EventParser& parser, Seen& seen) {
   }
 }
 
-// Python functions have rows of their own: an annotation begins inside the call of `__enter__` and outlives it.
-KinetoRank::Group KinetoRank::group_of(EventClass event_class) {
-  if (is_device_work(event_class)) return stream;
-  if (event_class == EventClass::gpu_annotation) return annotations;
-  if (event_class == EventClass::frame) return frames;
-  return event_class == EventClass::gpu_wait ? waits : host;
-}
-
 KinetoRank::TrackState& KinetoRank::track_of(std::uint32_t thread, Group group) {
   Thread& info = thread_infos_[thread];
   TrackState& track = info.tracks[group];
@@ -209,14 +126,8 @@ std::uint32_t KinetoRank::copy_set(std::uint32_t set, std::uint32_t kind) {
   const auto [found, fresh] = copy_sets_.try_emplace(std::uint64_t{set} << 32 | kind, 0);
   if (!fresh) return found->second;
   SetInfo info = set_infos_[set];
-  const auto add = [&](const char* key, const std::string& memory) {
-    if (memory.empty()) return;
-    const std::string text = memory == "Device" ? "GPU " + info.device : lower_case(memory);
-    info.arguments.push_back(make_text(rank_.names().intern(key), rank_.names().intern(text)));
-  };
   if (const CopiedMemory* memory = kind_infos_[kind].memory.get()) {
-    add("from", memory->from);
-    add("to", memory->to);
+    std::ranges::move(memory_arguments(rank_.names(), *memory, info.device), std::back_inserter(info.arguments));
   }
   found->second = static_cast<std::uint32_t>(set_infos_.size());
   sets_.intern(fmt::format("copy {} {}", set, kind));  // keeps the numbers of both in step

@@ -14,6 +14,7 @@
 #include "analysis/importers/kineto/collectives.h"
 #include "analysis/importers/kineto/events.h"
 #include "analysis/importers/kineto/header.h"
+#include "analysis/importers/kineto/kinds.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis::kineto {
@@ -39,15 +40,6 @@ class KinetoRank {
   std::size_t joined_processes() const { return joined_processes_; }
 
  private:
-  struct CopiedMemory {
-    std::string from, to;  // "Pageable"
-  };
-  struct KindInfo {  // a trace may have millions of them
-    EventClass event_class = EventClass::other;
-    KindId kind = 0;
-    bool iteration = false, nccl = false, communication = false, backend_range = false;
-    std::unique_ptr<CopiedMemory> memory = {};  // of a copy or a fill
-  };
   struct SetInfo {
     std::vector<Argument> arguments;
     std::optional<Collective> collective;
@@ -59,7 +51,6 @@ class KinetoRank {
     std::uint64_t events = 0, iterations = 0;
     std::int64_t first_ns = 0, last_ns = 0;
   };
-  enum Group : std::uint8_t { host, stream, annotations, waits, frames, group_count };
   struct Bracket {
     std::int64_t time_ns = 0;
     std::uint32_t kind = 0, set = 0;
@@ -88,7 +79,6 @@ class KinetoRank {
   SetInfo set_info(std::string_view compound);
   std::uint32_t copy_set(std::uint32_t set, std::uint32_t kind);
   TrackState& track_of(std::uint32_t thread, Group group);
-  static Group group_of(EventClass event_class);
   RecordId record_of(TrackState& track, std::uint32_t set);
   void add_slice(const Event& event, std::uint32_t kind, std::uint32_t thread, std::uint32_t set,
                  std::span<const VaryingValue> values, const Seen& seen);

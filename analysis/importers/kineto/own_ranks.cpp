@@ -13,38 +13,15 @@ namespace paceline::analysis::kineto {
 namespace {
 
 constexpr char mark = '\x1f';  // around the name of the process; no label has it
-constexpr std::string_view rank_word = "rank";
-
-struct OwnRank {
-  int number = 0;
-  std::string host;
-  bool operator<(const OwnRank& other) const { return number < other.number; }
-};
-
-// The number behind the word "rank", and the host of the export's own form, "rank 3 (node17)".
-std::optional<OwnRank> own_rank_of(std::string_view process_name) {
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  const auto word = std::ranges::search(process_name, rank_word, same);
-  if (word.empty() || (word.begin() != process_name.begin() && letter(*std::prev(word.begin())))) return std::nullopt;
-  std::string_view rest(word.end(), process_name.end());
-  if (const std::size_t gap = rest.find_first_not_of(" :#_-="); gap != rest.npos) rest.remove_prefix(gap);
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const auto number = whole_number(rest.substr(0, digits));
-  if (!number || *number < 0 || *number > 100'000'000) return std::nullopt;
-  std::string_view host = rest.substr(digits);
-  if (!host.starts_with(" (") || !host.ends_with(')')) return OwnRank{static_cast<int>(*number), ""};
-  return OwnRank{static_cast<int>(*number), std::string(host.substr(2, host.size() - 3))};
-}
 
 // Takes the prefix off the text and returns the rank in it.
-std::optional<OwnRank> take_own_rank(std::string& text) {
+std::optional<RankName> take_own_rank(std::string& text) {
   if (text.empty() || text[0] != mark) return std::nullopt;
   const std::size_t end = text.find(mark, 1);
   if (end == text.npos) return std::nullopt;
   const std::string process_name = text.substr(1, end - 1);
   text.erase(0, end + 1);
-  return own_rank_of(process_name);
+  return rank_in_name(process_name);
 }
 
 // What the rank has from its tracks alone.
@@ -70,12 +47,28 @@ void count_events(Rank& rank) {
 
 }  // namespace
 
+std::optional<RankName> rank_in_name(std::string_view process_name) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  constexpr std::string_view word_of_rank = "rank";
+  const auto word = std::ranges::search(process_name, word_of_rank, same);
+  if (word.empty() || (word.begin() != process_name.begin() && letter(*std::prev(word.begin())))) return std::nullopt;
+  std::string_view rest(word.end(), process_name.end());
+  if (const std::size_t gap = rest.find_first_not_of(" :#_-="); gap != rest.npos) rest.remove_prefix(gap);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  const auto number = whole_number(rest.substr(0, digits));
+  if (!number || *number < 0 || *number > 100'000'000) return std::nullopt;
+  std::string_view host = rest.substr(digits);
+  if (!host.starts_with(" (") || !host.ends_with(')')) return RankName{static_cast<int>(*number), ""};
+  return RankName{static_cast<int>(*number), std::string(host.substr(2, host.size() - 3))};
+}
+
 std::string rank_prefix(const std::string& process_name) {
-  return own_rank_of(process_name) ? mark + process_name + mark : "";
+  return rank_in_name(process_name) ? mark + process_name + mark : "";
 }
 
 void split_own_ranks(Rank rank, std::vector<Rank>& ranks) {
-  std::map<OwnRank, std::vector<Track>> tracks;
+  std::map<RankName, std::vector<Track>> tracks;
   std::vector<Track> others;
   for (Track& track : rank.tracks) {
     const auto own = take_own_rank(track.label);

@@ -3,11 +3,21 @@
 // "Rank 3" or "MPI rank 3 of 8" by others.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis::kineto {
+
+struct RankName {
+  int number = 0;
+  std::string host;
+  bool operator<(const RankName& other) const { return number < other.number; }
+};
+// The number behind the word "rank" in the name of a process, and the host of the export's own form, "rank 3 (node17)".
+std::optional<RankName> rank_in_name(std::string_view process_name);
 
 // What the label of a track, or the device of a counter, begins with until split_own_ranks(). Empty where the process's
 // name has no rank.

@@ -3,7 +3,7 @@
 """usage: round_trip.py FORMAT FOLDER PROGRAM
 
 Reads what write_exports wrote in FORMAT with `paceline`, and compares every slice with the CSV export of the same run:
-track, name, start, duration and depth, and in Chrome JSON the arguments. Exit status: 0 equal; 1 different, with one line
+track, name, start, duration and depth, and but for OTF2 the arguments. Exit status: 0 equal; 1 different, with one line
 for the first difference; 77 this version has no reader for the format."""
 import csv
 import io
@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 FORMAT, FOLDER, PROGRAM = sys.argv[1:]
-# A Chrome file of one rank names it. OTF2 numbers the ranks from 0, has other times, and arguments of calls of MPI only.
-FILE, TRUTH = (f"{FOLDER}/part.chrome", "part") if FORMAT == "chrome" else (f"{FOLDER}/whole.otf2", "whole")
+# A Chrome file of one rank names it. OTF2 numbers the ranks from 0, and has arguments of calls of MPI only.
+TRUTH = "part" if FORMAT == "chrome" else "whole"
+FILE = f"{FOLDER}/{TRUTH}.{FORMAT}"
 csv.field_size_limit(1 << 30)
 
 
@@ -29,8 +30,10 @@ def slices(lines):
     ranks = sorted({of[0] for of in found})
     first = min(of[2] for of in found)
     for of in found:
-        if FORMAT != "chrome":
-            of[0], of[2], of[5] = ranks.index(of[0]), of[2] - first, {}
+        if FORMAT != "chrome":  # other zeros of the time
+            of[2] -= first
+        if FORMAT == "otf2":
+            of[0], of[5] = ranks.index(of[0]), {}
         of[5] = sorted(of[5].items())
     return sorted(found)
 

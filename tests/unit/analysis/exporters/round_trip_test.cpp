@@ -154,6 +154,48 @@ TEST_F(RoundTrip, RanksComeBackFromChromeJson) {
   }
 }
 
+TEST_F(RoundTrip, RanksComeBackFromPerfetto) {
+  Trace before = run_of(2);
+  before.ranks[1].pid = 4711;
+  before.ranks[1].command = {"python3", "train.py"};
+  const auto states = [](bool exact) {
+    return ThreadStates{
+        .time_ns = {20, 50, 60, 90}, .running_ns = {0, 30, 30, 50}, .waiting_ns = {0, 0, 10, 15}, .exact = exact};
+  };
+  before.ranks[0].tracks[0].states = states(false);
+  before.ranks[1].tracks[0].states = {
+      .time_ns = {20, 50, 60, 90}, .running_ns = {0, 30, 30, 30}, .waiting_ns = {0, 0, 10, 10}, .exact = true};
+  const std::filesystem::path path = folder_ / "run.pftrace";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  perfetto_exporter.write(ExportJob(before), file);
+  std::fclose(file);
+  const std::vector<TraceFile> files{{path, "the file"}};
+  ASSERT_TRUE(perfetto_reader.recognises(files[0]));
+  const Trace after = perfetto_reader.read(files, {});
+  EXPECT_THAT(lines_of(after), ElementsAreArray(lines_of(before)));
+  EXPECT_TRUE(after.notes.empty());
+  ASSERT_EQ(after.ranks.size(), 2U);
+  for (std::size_t r = 0; r < 2; ++r) {
+    const Rank& rank = after.ranks[r];
+    EXPECT_EQ(rank.host, "node17");
+    EXPECT_EQ(rank.utc_of_zero_ns, before.ranks[0].utc_of_zero_ns);
+    EXPECT_EQ(rank.cuda_events, 1U);
+    EXPECT_EQ(rank.counter_events, 3U);
+    EXPECT_EQ(rank.start_ns, 0);
+    EXPECT_EQ(rank.end_ns, 200);
+    EXPECT_EQ(rank.pid, before.ranks[r].pid);
+    EXPECT_EQ(rank.command, before.ranks[r].command);
+    ASSERT_EQ(rank.tracks.size(), before.ranks[r].tracks.size());
+    for (std::size_t t = 0; t < rank.tracks.size(); ++t) EXPECT_EQ(rank.tracks[t].kind, before.ranks[r].tracks[t].kind);
+    const ThreadStates &ours = before.ranks[r].tracks[0].states, &theirs = rank.tracks[0].states;
+    EXPECT_EQ(theirs.exact, ours.exact);
+    EXPECT_EQ(theirs.time_ns, ours.time_ns);
+    EXPECT_EQ(theirs.running_ns, ours.running_ns);
+    EXPECT_EQ(theirs.waiting_ns, ours.waiting_ns);
+  }
+}
+
 TEST_F(RoundTrip, CollectivesOfNcclComeBackOnceFromChromeJson) {
   TraceBuilder run;
   RankBuilder& rank = run.add_rank(0, 2);

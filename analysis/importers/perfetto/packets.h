@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packets of a file, one after the other: all that Perfetto's format is made of.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "analysis/importers/perfetto/fields.h"
+#include "analysis/trace/progress.h"
+#include "profiler/format/input_file.h"
+
+namespace paceline::analysis::perfetto {
+
+class Packets {
+ public:
+  // Reports the bytes that it has read to `progress`. Throws Error where the file cannot be opened.
+  Packets(const std::filesystem::path& path, ProgressCounter& progress);
+
+  // The next packet, valid until the next call; false at the end, and where damage hides what follows. Memory: 1 MiB,
+  // or the largest packet. Throws Error where the system fails or the loading was stopped.
+  bool next(std::string_view& packet);
+
+  // What is wrong with the file, for people; "" where it came to its end.
+  const std::string& damage() const { return damage_; }
+
+ private:
+  bool fill(std::uint64_t bytes);
+  bool fail(const char* what);
+
+  const format::InputFile file_;
+  ProgressCounter& progress_;
+  const std::uint64_t size_;
+  std::uint64_t read_ = 0;  // bytes of the file that came into the buffer so far
+  std::string buffer_;
+  std::size_t at_ = 0, end_ = 0;  // of what is in the buffer
+  std::string damage_;
+};
+
+// The fields of a packet that are read. Those that are missing are 0 or empty.
+struct Packet {
+  std::uint64_t timestamp = 0, sequence = 0, flags = 0;
+  std::uint64_t clock = 0;  // 0: that of the sequence
+  std::string_view event, interned, defaults, clocks, track, process, thread, sample;
+  bool has_event = false, has_sample = false, cleared = false, dropped = false, of_kernel = false, compressed = false;
+
+  // False where the packet is damaged. Without `events` it stops at an event: a packet has one thing.
+  bool parse(std::string_view bytes, bool events);
+};
+
+// True if the bytes look like the beginning of such a file.
+bool begins_with_packets(std::string_view bytes);
+
+}  // namespace paceline::analysis::perfetto

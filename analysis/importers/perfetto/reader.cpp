@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row of Perfetto's protobuf files in the table of readers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "analysis/clocks/trace_alignment.h"
+#include "analysis/importers/main_thread.h"
+#include "analysis/importers/perfetto/file_import.h"
+#include "analysis/importers/reader.h"
+#include "analysis/trace/parallel.h"
+#include "profiler/format/error.h"
+
+namespace paceline::analysis {
+namespace perfetto_files {
+
+using perfetto::FileImport;
+using perfetto::Losses;
+
+bool recognises(const TraceFile& file) {
+  try {
+    const format::InputFile input(file.path);
+    std::string bytes(std::min<std::uint64_t>(input.size(), 1 << 20), '\0');
+    bytes.resize(input.read(0, bytes.data(), bytes.size()));
+    return perfetto::begins_with_packets(bytes);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+struct Opened {
+  std::vector<RankBuilder*> ranks;
+  std::vector<std::optional<std::int64_t>> starts;
+  std::optional<std::int64_t> utc_of_zero_ns;
+  std::string failure;
+  std::vector<std::string> notes;
+};
+
+void note_losses(const std::string& file, const FileImport& import, std::vector<std::string>& notes) {
+  const Losses& losses = import.losses();
+  const auto note = [&](std::uint64_t count, const char* what) {
+    if (count > 0) notes.push_back(fmt::format("{}: {} {}", file, count, what));
+  };
+  note(losses.stateless, "events were left out: their names were lost before the file");
+  note(losses.beginless, "ends of slices were left out: they have no begin");
+  note(losses.backward, "slices end before they begin: they were read as 0 ns");
+  note(losses.unplaced, "events were left out: Chrome's older events and states have no place on a track");
+  note(losses.arguments, "arguments were left out: their events have more than 100");
+  note(losses.kernel, "packets of the system's kernel (ftrace) were left out");
+  note(losses.samples, "samples of stacks were left out");
+  note(losses.compressed, "compressed packets were left out: record without compression");
+  for (const auto& [clock, count] : losses.unrelated_clocks) {
+    notes.push_back(
+        fmt::format("{}: {} times are on the clock {}, which no clock snapshot relates to the others: they were "
+                    "taken as they are",
+                    file, count, clock));
+  }
+  if (import.joined_processes() > 0) {
+    notes.push_back(
+        fmt::format("{}: its {} processes were read as one rank: name them \"rank 0\", \"rank 1\", … to read them "
+                    "as ranks",
+                    file, import.joined_processes()));
+  }
+  note(import.unnumbered(),
+       "collectives cannot be matched with other ranks': the file has neither their numbers nor "
+       "iterations (ProfilerStep) to count them in");
+}
+
+void read_file(const TraceFile& file, Opened& opened, const FileImport::AddRank& add_rank, ProgressCounter& progress) {
+  const FileImport import(file, add_rank, progress);
+  const Losses& losses = import.losses();
+  Rank& first = opened.ranks.front()->info();
+  if (losses.damaged > 0) first.dropped["damage"] = losses.damaged;
+  if (losses.damaged > 0 || !losses.end.empty()) {
+    first.damaged = true;
+    first.damage = losses.damaged > 0 ? fmt::format("{} events could not be read", losses.damaged) : "";
+    if (!losses.end.empty()) first.damage += (first.damage.empty() ? "" : "; ") + losses.end;
+    first.ended = losses.end.empty();
+  }
+  note_losses(file.name, import, opened.notes);
+  opened.starts = import.starts();
+  opened.utc_of_zero_ns = import.utc_of_zero_ns();
+}
+
+// Moves the times of a file's ranks so that the earliest is 0, and puts them on one clock, which they are on already.
+void begin_at_zero(std::vector<Rank*>& ranks, bool only_file) {
+  std::int64_t zero_ns = std::numeric_limits<std::int64_t>::max();
+  for (const Rank* rank : ranks) zero_ns = std::min(zero_ns, rank->start_ns);
+  for (Rank* rank : ranks) {
+    shift_rank(*rank, -zero_ns);
+    if (only_file && ranks.size() > 1) rank->clock_source = "file";
+  }
+}
+
+Trace read(std::span<const TraceFile> files, const Progress& progress) {
+  std::uint64_t bytes = 0;
+  for (const TraceFile& file : files) {
+    std::error_code ignored;
+    if (const auto size = std::filesystem::file_size(file.path, ignored); !ignored)
+      bytes += 2 * size;  // it is read twice
+  }
+  ProgressCounter counter(progress, bytes);
+  TraceBuilder run;
+  std::mutex mutex;  // of the builder
+  std::vector<Opened> all(files.size());
+  parallel_for(files.size(), [&](std::size_t i) {
+    Opened& opened = all[i];
+    const auto add_rank = [&](Rank info) -> RankBuilder& {
+      const std::scoped_lock lock(mutex);
+      return *opened.ranks.emplace_back(&run.add_rank(std::move(info)));
+    };
+    try {
+      read_file(files[i], opened, add_rank, counter);
+    } catch (const Error& error) {
+      if (counter.stopped()) throw;
+      opened.failure = error.what();
+    }
+    for (std::size_t r = 0; r < opened.ranks.size(); ++r) {
+      Rank& info = opened.ranks[r]->info();
+      opened.ranks[r]->finish();
+      if (!opened.failure.empty()) {
+        info.format.clear();
+        continue;
+      }
+      info.utc_of_zero_ns = opened.utc_of_zero_ns;
+      if (opened.starts[r]) info.start_ns = std::min(info.start_ns, *opened.starts[r]);
+    }
+  });
+  Trace trace = run.finish();
+  std::vector<std::string> notes;
+  for (const Opened& opened : all) {
+    if (!opened.failure.empty()) notes.push_back(opened.failure);
+  }
+  if (notes.size() == files.size()) throw Error(notes.front());
+  std::erase_if(trace.ranks, [](const Rank& rank) { return rank.format.empty(); });  // of files that could not be read
+  std::ranges::stable_sort(trace.ranks, {}, [](const Rank& rank) { return std::tie(rank.rank, rank.path); });
+  std::map<std::string, std::vector<Rank*>> of_file;
+  for (Rank& rank : trace.ranks) of_file[rank.path].push_back(&rank);
+  for (auto& [path, ranks] : of_file) begin_at_zero(ranks, of_file.size() == 1);
+  choose_main_threads(trace);
+  for (const Opened& opened : all) notes.insert(notes.end(), opened.notes.begin(), opened.notes.end());
+  std::ranges::move(trace.notes, std::back_inserter(notes));
+  trace.notes = std::move(notes);
+  return trace;
+}
+
+}  // namespace perfetto_files
+
+const TraceReader perfetto_reader{"perfetto", perfetto_files::recognises, perfetto_files::read};
+
+}  // namespace paceline::analysis
