@@ -29,7 +29,8 @@ enum paceline_cupti_call {
   paceline_cupti_finalize,
 };
 
-/* What is told of them: before the call, and after it with its argument and 1 if it succeeded. On the program's thread. */
+/* What is told of them: before the call, and after it with its argument and 1 if it succeeded. On the program's thread.
+ */
 struct paceline_cupti_watcher {
   void (*before)(enum paceline_cupti_call call);
   void (*after)(enum paceline_cupti_call call, uint32_t argument, int succeeded);

@@ -155,7 +155,8 @@ void compare_with_reference(const Operation& operation, Precision precision, con
   }
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const CudaParameter& parameter = network.parameters()[i];
-    const std::span<const float> stored(network.flat().gradients + parameter.parameter.offset, parameter.layout.stored());
+    const std::span<const float> stored(network.flat().gradients + parameter.parameter.offset,
+                                        parameter.layout.stored());
     const std::vector<float> gradient = to_published(parameter.layout, on_host(stored));
     EXPECT_LE(relative_error(gradient, expected.gradients[i]), bound) << "gradient of " << parameter.parameter.name;
   }

@@ -47,7 +47,8 @@ struct PaceProcesses {
 // - If mpirun or srun was started several times in one job, one after the other and with ranks in common, the processes
 //   of the last start are taken. The others are left out.
 //
-// - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it: it
+// - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it:
+// it
 //   started them, as torchrun does.
 //
 // Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if

@@ -60,7 +60,7 @@ pthread_t thread;
 std::atomic<bool> finishing{false};
 pthread_mutex_t use = PTHREAD_MUTEX_INITIALIZER;  // of CUPTI's activities: by the recorder's thread or by the program
 Lending lending;
-std::uint64_t lent_at = 0, lent_ticks = 0;  // since when, and how long before that
+std::uint64_t lent_at = 0, lent_ticks = 0;         // since when, and how long before that
 std::atomic<std::uint32_t> taken{0}, returned{0};  // number of buffers that CUPTI has taken and returned
 
 // Built in place and never destroyed, because CUPTI may call until the process ends.

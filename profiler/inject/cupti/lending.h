@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the program itself uses CUPTI. CUPTI has one subscriber and one pair of callbacks, so the recorder lends them:
 //   - its subscription, for good, when the program subscribes. It only serves the names of streams;
-//   - the activity records from the program's cuptiActivityRegisterCallbacks until all kinds that the program enabled are
+//   - the activity records from the program's cuptiActivityRegisterCallbacks until all kinds that the program enabled
+//   are
 //     disabled and its last buffers are flushed.
-// PyTorch's profiler (Kineto) makes these calls in this order: subscribe, once; then for each profile register, enable …,
-// disable …, flush with force.
+// PyTorch's profiler (Kineto) makes these calls in this order: subscribe, once; then for each profile register, enable
+// …, disable …, flush with force.
 #pragma once
 
 #include <bitset>

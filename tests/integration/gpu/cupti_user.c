@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for a library that uses CUPTI itself, as PyTorch's profiler does: it is linked with CUPTI, loaded by dlopen, and
-// makes Kineto's calls in Kineto's order.
+// Stands for a library that uses CUPTI itself, as PyTorch's profiler does: it is linked with CUPTI, loaded by dlopen,
+// and makes Kineto's calls in Kineto's order.
 #include <cupti.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static void CUPTIAPI ignore(void* data, CUpti_CallbackDomain domain, CUpti_Callb
 }
 
 // Two profiles, of `launches` launches each, with a second between them. Prints what a user would see.
-__attribute__((visibility("default"))) void profile_twice(void (*launch)(unsigned), unsigned launches, void (*rest)(void)) {
+__attribute__((visibility("default"))) void profile_twice(void (*launch)(unsigned), unsigned launches,
+                                                          void (*rest)(void)) {
   static CUpti_SubscriberHandle subscriber;
   const CUptiResult subscribed = cuptiSubscribe(&subscriber, ignore, NULL);
   for (int profile = 0; profile < 2; ++profile) {
@@ -45,8 +46,8 @@ __attribute__((visibility("default"))) void profile_twice(void (*launch)(unsigne
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
     cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    printf("subscribed %d, registered %d, %d kernels, %d buffers of others\n", (int)subscribed, (int)registered, kernels,
-           buffers_of_others);
+    printf("subscribed %d, registered %d, %d kernels, %d buffers of others\n", (int)subscribed, (int)registered,
+           kernels, buffers_of_others);
     rest();
   }
 }

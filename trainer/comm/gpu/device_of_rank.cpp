@@ -18,7 +18,8 @@ std::vector<Placement> placements(const Ranks& ranks) {
   struct Text {
     std::array<char, 64> host, device;
   } own{};
-  const char* const host_of_nccl = std::getenv("NCCL_HOSTID");  // it takes ranks with other ones for ranks of other hosts
+  const char* const host_of_nccl =
+      std::getenv("NCCL_HOSTID");  // it takes ranks with other ones for ranks of other hosts
   if (host_of_nccl != nullptr) {
     std::strncpy(own.host.data(), host_of_nccl, own.host.size() - 1);
   } else {

@@ -109,7 +109,8 @@ void lose_interrupted_end(nvtxRangeId_t range) {
   if ((range & left_out_range) == 0) drop_nested_event();
 }
 
-// A JSON object describes the run, such as the trainer's with the size of a batch. It stands at a program's start, which
+// A JSON object describes the run, such as the trainer's with the size of a batch. It stands at a program's start,
+// which
 // --iterations and --delay leave out.
 bool describes_the_run(const nvtxEventAttributes_t* given) {
   return given != nullptr && given->messageType == NVTX_MESSAGE_TYPE_ASCII && given->message.ascii != nullptr &&

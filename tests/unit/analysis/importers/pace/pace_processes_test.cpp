@@ -142,10 +142,9 @@ TEST(PaceProcesses, AProgramAfterExecAndLaunchesAtOneTimeStayTogether) {
 
 // As torchrun, which asks for GPUs and so has a file.
 TEST(PaceProcesses, AProcessThatStartedTheRanksIsNone) {
-  const Trace trace = import(process(-1, 200, 1000, 0, "launcher", {shell}),
-                             process(-1, 250, 1001, 5, "agent", {"200:1000", shell}, 1),
-                             process(0, 300, 1001, 10, "zero", {"200:1000", shell}),
-                             process(1, 301, 1001, 10, "one", {"200:1000", shell}));
+  const Trace trace = import(
+      process(-1, 200, 1000, 0, "launcher", {shell}), process(-1, 250, 1001, 5, "agent", {"200:1000", shell}, 1),
+      process(0, 300, 1001, 10, "zero", {"200:1000", shell}), process(1, 301, 1001, 10, "one", {"200:1000", shell}));
   ASSERT_EQ(trace.ranks.size(), 2U);
   EXPECT_EQ(trace.ranks[0].pid, 300U);
   EXPECT_EQ(trace.ranks[1].pid, 301U);
