@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "profiler/inject/event_sink.h"
+#include "profiler/inject/cupti_watcher.h"
 
 namespace paceline::inject {
 

@@ -15,26 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/inject/cupti_watcher.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The program's own calls of CUPTI, such as those of PyTorch's profiler, which pass through libpaceline-inject.so. */
-enum paceline_cupti_call {
-  paceline_cupti_subscribe,
-  paceline_cupti_register_callbacks, /* cuptiActivityRegisterCallbacks */
-  paceline_cupti_enable,             /* cuptiActivityEnable; the argument is the kind */
-  paceline_cupti_disable,            /* cuptiActivityDisable, likewise */
-  paceline_cupti_flush,              /* cuptiActivityFlushAll; the argument is the flag */
-  paceline_cupti_finalize,
-};
-
-/* What is told of them: before the call, and after it with its argument and 1 if it succeeded. On the program's thread.
- */
-struct paceline_cupti_watcher {
-  void (*before)(enum paceline_cupti_call call);
-  void (*after)(enum paceline_cupti_call call, uint32_t argument, int succeeded);
-};
 
 struct paceline_event_sink_v1 {
   /* sizeof this struct in the recorder. Later versions only append members, so a caller checks that the members it

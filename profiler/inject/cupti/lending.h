@@ -11,7 +11,7 @@
 #include <bitset>
 #include <cstdint>
 
-#include "profiler/inject/event_sink.h"
+#include "profiler/inject/cupti_watcher.h"
 
 namespace paceline::inject::cupti {
 
