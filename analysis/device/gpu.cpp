@@ -58,7 +58,7 @@ struct Piece {
 };
 
 // By start.
-std::vector<Piece> work_of(const Stream& stream) {
+std::vector<Piece> pieces_of(const Stream& stream) {
   std::vector<Piece> pieces;
   for (const Track* track : stream.tracks) {
     for (std::uint32_t i = 0; i < track->slices.size(); ++i) {
@@ -76,7 +76,7 @@ std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const 
   const NameId key = trace.names.find("correlation");
   std::vector<StreamIdle> all;
   for (const Stream& stream : streams_of(rank)) {
-    const std::vector<Piece> pieces = work_of(stream);
+    const std::vector<Piece> pieces = pieces_of(stream);
     if (pieces.size() < 2) continue;
     StreamIdle idle{.stream = stream.name};
     std::int64_t last_end_ns = pieces[0].end_ns;

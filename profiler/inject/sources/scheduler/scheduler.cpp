@@ -37,8 +37,9 @@ using format::ThreadState;
 constexpr std::int64_t millisecond = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
 constexpr std::int64_t longest_interval_ns = second;
-constexpr std::int64_t idle_interval_ns = 100 * millisecond;  // a ring holds `most_switches` of that time
-constexpr std::int64_t idle_after_ns = 200 * millisecond;     // in which no thread ran
+// While no thread runs, the turns come more seldom: each after as long as nothing has run, up to this. A ring holds
+// 1,280 switches a second of that time.
+constexpr std::int64_t idle_interval_ns = 200 * millisecond;
 constexpr std::int64_t list_interval_ns = 100 * millisecond;  // a thread that replaces another one is found then
 constexpr std::int64_t cost_limit = 100;                      // a turn may cost 1/100 of its interval
 constexpr std::uint64_t starving_share = 10;                  // a thread waits for a CPU 1/10 of the time
@@ -300,6 +301,8 @@ void govern(std::int64_t now_ns) {
   state.window_end_ns = now_ns + second;
   if (state.busy_windows < 2 || !state.switches_allowed) return;
   state.switches_allowed = false;
+  state.interval_ns = shortest_interval_ns;  // sums cost less
+  state.cost_ns = 0;
   for (std::size_t t = 0; t < thread_count; ++t) {
     if (!threads[t].ring.is_open()) continue;
     add_switch(threads[t].known_until, threads[t], ThreadState::unknown);
@@ -371,9 +374,8 @@ std::int64_t tick(std::int64_t now_ns) {
   if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
   take_turn(now_ns, false);
   in_turn.store(0, std::memory_order_release);
-  const bool idle = now_ns - state.active_ns > idle_after_ns;
-  return state.next_turn_ns =
-             monotonic_ns() + (idle ? std::max(state.interval_ns, idle_interval_ns) : state.interval_ns);
+  const std::int64_t quiet_ns = std::min(now_ns - state.active_ns, idle_interval_ns);
+  return state.next_turn_ns = monotonic_ns() + std::max(state.interval_ns, quiet_ns);
 }
 
 void read_wish() {

@@ -13,6 +13,7 @@
 #include "profiler/format/layout.h"
 #include "profiler/inject/cupti/buffers.h"
 #include "profiler/inject/cupti/cupti_library.h"
+#include "profiler/inject/cupti/lending.h"
 #include "profiler/inject/cupti/quiet_calls.h"
 #include "profiler/inject/cupti/records.h"
 #include "profiler/inject/cupti/transcoder.h"
@@ -60,6 +61,7 @@ const paceline_event_sink_v1 sink = {
     [](std::uint32_t, std::uint64_t events) { sink_state.lost += events; },
     [](const char*) {},
     [](void (*)()) { return 1; },
+    [](const paceline_cupti_watcher*) {},
 };
 
 const char* name_of_call(bool driver, std::uint32_t call) {
@@ -412,6 +414,51 @@ TEST(CuptiStall, IsABufferThatDoesNotComeBackForTheGivenRounds) {
   EXPECT_FALSE(watch.is_stalled(10, 9));
   EXPECT_TRUE(watch.is_stalled(10, 9));
   EXPECT_FALSE(watch.is_stalled(10, 9)) << "it counts again";
+}
+
+// Kineto's calls of two profiles: CUPTI comes back after the flush that follows the last kind.
+TEST(Lending, LastsFromTheCallbacksToTheLastFlush) {
+  Lending lending;
+  EXPECT_FALSE(lending.begins_with(paceline_cupti_subscribe));
+  EXPECT_FALSE(lending.begins_with(paceline_cupti_enable));
+  for (int profile = 0; profile < 2; ++profile) {
+    ASSERT_TRUE(lending.begins_with(paceline_cupti_register_callbacks));
+    lending.begin();
+    EXPECT_FALSE(lending.begins_with(paceline_cupti_register_callbacks));
+    lending.note(paceline_cupti_register_callbacks, 0);
+    lending.note(paceline_cupti_enable, 10);
+    lending.note(paceline_cupti_enable, 5);
+    lending.note(paceline_cupti_flush, 1);
+    EXPECT_FALSE(lending.is_over());
+    lending.note(paceline_cupti_disable, 10);
+    lending.note(paceline_cupti_flush, 1);
+    EXPECT_FALSE(lending.is_over()) << "one kind is enabled";
+    lending.note(paceline_cupti_disable, 5);
+    EXPECT_FALSE(lending.is_over());
+    lending.note(paceline_cupti_flush, 0);
+    EXPECT_FALSE(lending.is_over()) << "not all buffers are back";
+    lending.note(paceline_cupti_flush, 1);
+    EXPECT_TRUE(lending.is_over());
+    lending.end();
+    EXPECT_FALSE(lending.is_lent());
+  }
+}
+
+TEST(Lending, IsNotOverForAProfileThatBeginsAtOnce) {
+  Lending lending;
+  lending.begin();
+  lending.note(paceline_cupti_flush, 1);
+  EXPECT_TRUE(lending.is_over());
+  lending.note(paceline_cupti_enable, 10);
+  EXPECT_FALSE(lending.is_over());
+}
+
+TEST(Lending, EndsWhenCuptiIsShutDownWhichEndsAllRecording) {
+  Lending lending;
+  lending.begin();
+  lending.note(paceline_cupti_enable, 10);
+  lending.note(paceline_cupti_finalize, 0);
+  EXPECT_TRUE(lending.is_over());
 }
 
 TEST(CuptiVersions, FromCuda12ToTheHeadersMajorVersionAreKnown) {
