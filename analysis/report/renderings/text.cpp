@@ -60,9 +60,10 @@ std::string wrapped(const std::string& raw, std::size_t columns, const std::stri
 }
 
 void print_table(const Table& raw, std::string& out) {
+  constexpr std::size_t longest_name = 72;  // kernels of C++ templates have names of hundreds of characters
   Table table = raw;
   for (auto& row : table.rows) {
-    for (std::string& cell : row) cell = printable(cell);
+    for (std::string& cell : row) cell = &cell == &row.front() ? label(cell, longest_name) : printable(cell);
   }
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {

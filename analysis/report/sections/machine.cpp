@@ -18,24 +18,47 @@ constexpr double much_waiting = 0.05;     // of a main thread's time
 constexpr double often_throttled = 0.01;  // of a GPU's samples, or of the periods of a CPU limit
 constexpr unsigned usual_open_files = 1024;
 
+// An error of a GPU that several ranks share is one error.
+struct XidError {
+  const RankSummary* first = nullptr;
+  const GpuTrouble* gpu = nullptr;
+  std::vector<int> ranks;
+};
+
+std::vector<XidError> xid_errors(const RunAnalysis& run) {
+  std::vector<XidError> errors;
+  for (const RankSummary& rank : run.per_rank) {
+    for (const GpuTrouble& gpu : rank.gpu_troubles) {
+      if (!gpu.xid_error) continue;
+      auto same = std::ranges::find_if(errors, [&](const XidError& error) {
+        return error.first->host == rank.host && error.gpu->device == gpu.device &&
+               error.gpu->xid_error == gpu.xid_error && error.gpu->further_errors == gpu.further_errors;
+      });
+      if (same == errors.end()) same = errors.insert(same, {&rank, &gpu, {}});
+      same->ranks.push_back(rank.rank);
+    }
+  }
+  return errors;
+}
+
 void gpus(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const RankSummary& rank : run.per_rank) {
     for (const GpuTrouble& gpu : rank.gpu_troubles) {
-      const std::string which = fmt::format("{} of rank {}{}", gpu.device, rank.rank, on_host(rank));
-      if (gpu.xid_error) {
-        out.push_back(
-            {Severity::problem,
-             fmt::format("{} reported XID error {:.0f}{}. NVIDIA's list of XID errors explains the number, and "
-                         "`dmesg` shows what else happened.",
-                         which, *gpu.xid_error,
-                         gpu.further_errors > 0 ? fmt::format(" and {} more", gpu.further_errors) : "")});
-      } else if (gpu.slowed_down >= often_throttled) {
-        out.push_back({Severity::warning,
-                       fmt::format("{} had its clocks slowed down for heat or power in {} of its samples. Check its "
-                                   "cooling and its power supply.",
-                                   which, percent(gpu.slowed_down))});
-      }
+      if (gpu.xid_error || gpu.slowed_down < often_throttled) continue;
+      out.push_back(
+          {Severity::warning,
+           fmt::format("{} of rank {}{} had its clocks slowed down for heat or power in {} of its samples. Check "
+                       "its cooling and its power supply.",
+                       gpu.device, rank.rank, on_host(rank), percent(gpu.slowed_down))});
     }
+  }
+  for (const auto& [rank, gpu, ranks] : xid_errors(run)) {
+    out.push_back(
+        {Severity::problem,
+         fmt::format("{} of {}{} reported XID error {:.0f}{}. NVIDIA's list of XID errors explains the number, "
+                     "and `dmesg` shows what else happened.",
+                     gpu->device, rank_list(ranks), on_host(*rank), *gpu->xid_error,
+                     gpu->further_errors > 0 ? fmt::format(" and {} more", gpu->further_errors) : "")});
   }
 }
 

@@ -123,6 +123,15 @@ TEST(MachineFindings, GpusThatAreSlowedDownOrFail) {
                   "the number, and `dmesg` shows what else happened."));
 }
 
+TEST(MachineFindings, AnErrorOfAGpuThatRanksShareIsOne) {
+  MachineRun job;
+  for (int rank = 0; rank < 2; ++rank) {
+    job.add_rank(rank, "0-3").add_counter("XID error", "number", "GPU 0", false).add_sample(3, 43);
+  }
+  EXPECT_THAT(job.findings(), ElementsAre(::testing::StartsWith(
+                                  "problem: GPU 0 of ranks 0 and 1 on alice reported XID error 43. NVIDIA's list")));
+}
+
 TEST(MachineFindings, NothingWhereNothingIsWrongOrKnown) {
   MachineRun job;
   add_waiting(job.add_rank(0, "0-1"), 0.01);
