@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators on GPUs. Run by mpirun with two ranks: of NCCL each alone, and both together; through MPI both on one
 // GPU. Where there is one GPU, NCCL takes the two ranks for ranks of two hosts (NCCL_HOSTID), which may have equal
-// GPUs. Means are of integers, so that what is expected is exact in every type.
+// GPUs. Means are of integers, so the expected values are exact in every type.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

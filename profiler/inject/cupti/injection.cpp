@@ -271,7 +271,7 @@ void await_buffers(long most_ms) {
 
 // As the program would find CUPTI without the recorder, whose buffers all come back here.
 void lend() {
-  await_buffers(500);  // first, because what is disabled is not told of any more
+  await_buffers(500);  // this comes first: CUPTI completes no record of a kind that is disabled
   release_activities();
   cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   std::uint8_t zeroed = 0;
