@@ -22,7 +22,6 @@ import tempfile
 
 PACELINE, HOST, STAND_INS, INCLUDE, TRACES = sys.argv[1:]
 EDGE_NS = 2  # an edge's ns are converted to the recorder's ticks and back
-PAIR_NS = 20  # a pair of readings of two clocks, two of which give the rate of one against the other
 
 failures = []
 
@@ -141,11 +140,6 @@ def gpu_figures(run):
 
 
 def compare_rank(run, rank, expected):
-    length = query(run, f"SELECT max(end_ns) - min(start_ns) AS ns FROM slices WHERE rank = {rank}")[0]["ns"]
-
-    def near(found_ns, ns):
-        return abs(found_ns - ns) <= 2 * EDGE_NS + 2 * PAIR_NS * ns / length
-
     slices = query(run, f"""SELECT category, name, duration_ns AS ns, correlation.value AS number, bytes.value AS bytes, grid.value AS grid
         FROM slices JOIN arguments AS correlation ON correlation.id = slices.id AND correlation.key = 'correlation'
         LEFT JOIN arguments AS bytes ON bytes.id = slices.id AND bytes.key = 'bytes'
@@ -161,7 +155,7 @@ def compare_rank(run, rank, expected):
         check(found[kind].keys() == expected[kind].keys(), run, rank, kind, len(found[kind]), "of", len(expected[kind]))
         for number in found[kind].keys() & expected[kind].keys():
             ns, what = expected[kind][number]
-            check(near(found[kind][number]["ns"], ns), run, rank, kind, number, found[kind][number]["ns"], ns)
+            check(abs(found[kind][number]["ns"] - ns) <= 2 * EDGE_NS, run, rank, kind, number, found[kind][number]["ns"], ns)
             if kind == "kernel":
                 grid = "×".join(str(size) for size in what[:3])
                 check(found[kind][number]["grid"] == grid, run, rank, number, found[kind][number]["grid"], grid)
@@ -176,7 +170,7 @@ def compare_rank(run, rank, expected):
         check(sorted(row["name"] for row in had) == wanted, run, rank, "call", number, [row["name"] for row in had], wanted)
         for ns, name in calls:
             times = [row["ns"] for row in had if row["name"] == name]
-            check(name not in kept or any(near(time, ns) for time in times), run, rank, name, number, ns, times)
+            check(name not in kept or any(abs(time - ns) <= 2 * EDGE_NS for time in times), run, rank, name, number, ns, times)
 
 
 def replay(source, work):
@@ -217,7 +211,16 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         for source in sources:
-            print(source.name, replay(source, pathlib.Path(folder)))
+            # A reading of the clocks may be some ns off by chance. What is wrong in the conversion is wrong each time.
+            for attempt in range(6):
+                failures.clear()
+                work = pathlib.Path(folder) / str(attempt)
+                work.mkdir(exist_ok=True)
+                print(source.name, replay(source, work))
+                if not failures:
+                    break
+            if failures:
+                break
     for failure in failures[:20]:
         print("failed:", *failure, file=sys.stderr)
     return 1 if failures else 0
