@@ -100,13 +100,17 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
   }
   if (largest <= 0) return std::nullopt;
   const auto depth_of = [&](std::size_t f) { return names_[f].depth / names_[f].samples; };
-  std::optional<std::size_t> innermost, with_line;
+  const auto is_own = [&](std::size_t f) {
+    const std::string& file = trace_->names[names_[f].key.file];
+    return names_[f].line > 0 || (file.starts_with('/') && !is_shared_library(file));
+  };
+  std::optional<std::size_t> innermost, own;
   for (std::size_t f = 0; f < names_.size(); ++f) {
     if (p[f] > level || excess[f] < least_of_largest * largest) continue;
     if (!innermost || depth_of(f) > depth_of(*innermost)) innermost = f;
-    if (names_[f].line > 0 && (!with_line || depth_of(f) > depth_of(*with_line))) with_line = f;
+    if (is_own(f) && (!own || depth_of(f) > depth_of(*own))) own = f;
   }
-  const std::size_t chosen = with_line.value_or(*innermost);
+  const std::size_t chosen = own.value_or(*innermost);
   const Function& function = names_[chosen];
   CauseFunction cause{.function = trace_->names[function.key.function],
                       .file = trace_->names[function.key.file],

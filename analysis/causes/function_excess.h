@@ -9,8 +9,8 @@
 // root of its sum of squares, which the permutations do not change.
 //
 // Of the functions beyond chance whose excess is at least 0.8 of the largest one, the innermost one with a source line
-// is named: a function of the program rather than of a library that it called. The innermost of all is named beside it,
-// and where that is a system call, the file that it concerned.
+// or in a program's own file is named, rather than a function of a shared library that it called. The innermost of all
+// is named beside it, and where that is a system call, the file that it concerned.
 #pragma once
 
 #include <cstddef>

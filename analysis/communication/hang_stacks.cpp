@@ -30,7 +30,8 @@ bool is_of_library(const std::string& file) {
   return std::ranges::any_of(folders, [&](const char* folder) { return file.find(folder) != std::string::npos; });
 }
 
-// "recvfrom (socket) below all_reduce (distributed_c10d.py:2806) below train (ddp.py:7)"
+// "recvfrom (socket) below all_reduce (distributed_c10d.py:2806) below train (ddp.py:7)", "MPI_Recv (libmpi.so.40)
+// below main (train)"
 std::string text_of(const Trace& trace, StackId stack) {
   std::vector<FrameId> frames = frames_of(trace.stacks, stack);
   std::string text;
@@ -40,9 +41,20 @@ std::string text_of(const Trace& trace, StackId stack) {
     below(innermost.file == 0 ? std::string(call) : fmt::format("{} ({})", call, trace.names[innermost.file]));
     frames.pop_back();
   }
+  // Of functions of shared libraries, the one that the program called is named. Below a Python function, which already
+  // says what it calls, none is.
+  const auto file_at = [&](auto frame) -> const std::string& { return trace.names[trace.stacks[*frame].file]; };
+  const auto called = std::find_if(frames.rbegin(), frames.rend(),
+                                   [&](const FrameId& frame) { return !is_shared_library(file_at(&frame)); });
+  if (called != frames.rend()) {
+    const bool is_python = trace.stacks[*called].line > 0;
+    frames.erase(called.base() + (is_python || called == frames.rbegin() ? 0 : 1), frames.end());
+  }
   if (frames.empty()) return text;
   below(place(trace, trace.stacks[frames.back()]));
-  while (!frames.empty() && is_of_library(trace.names[trace.stacks[frames.back()].file])) frames.pop_back();
+  while (!frames.empty() && (is_of_library(file_at(&frames.back())) || is_shared_library(file_at(&frames.back())))) {
+    frames.pop_back();
+  }
   if (frames.empty()) return text;
   const std::string own = place(trace, trace.stacks[frames.back()]);
   if (!text.ends_with(own)) below(own);

@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -16,6 +17,40 @@ std::string demangled(std::string_view name) {
       name.starts_with("_Z") ? abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status) : nullptr,
       std::free);
   return plain && status == 0 ? plain.get() : std::string(name);
+}
+
+std::string short_function(std::string_view mangled) {
+  if (!mangled.starts_with("_Z")) return std::string(mangled);
+  const std::string name = demangled(mangled);
+  constexpr std::string_view unnamed = "(anonymous namespace)", word = "operator";
+  constexpr std::string_view brackets[] = {"()", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"};
+  std::string text;
+  std::size_t type_end = 0;  // of the type that it returns
+  int depth = 0;
+  bool has_parameters = false;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const std::string_view rest = std::string_view(name).substr(at);
+    if (depth == 0 && rest.starts_with(unnamed)) {
+      text += unnamed;
+      at += unnamed.size() - 1;
+    } else if (depth == 0 && rest.starts_with(word)) {
+      text += word;
+      const std::string_view sign = rest.substr(word.size());
+      const auto* found = std::ranges::find_if(brackets, [&](std::string_view one) { return sign.starts_with(one); });
+      if (found != std::end(brackets)) text += *found;
+      at += word.size() - 1 + (found != std::end(brackets) ? found->size() : 0);
+    } else if (rest.front() == '(' || rest.front() == '<') {
+      ++depth;
+    } else if ((rest.front() == ')' || rest.front() == '>') && depth > 0) {
+      --depth;
+      has_parameters |= rest.front() == ')';
+    } else if (depth == 0) {
+      if (rest.front() == ' ' && has_parameters) break;  // " const", " [clone .cold]"
+      text += rest.front();
+      if (rest.front() == ' ' && !text.ends_with("operator ")) type_end = text.size();
+    }
+  }
+  return text.substr(type_end);
 }
 
 std::string memory_text(std::uint32_t kind, std::optional<std::uint32_t> device) {

@@ -12,6 +12,10 @@ namespace paceline::analysis {
 // "_Z6kernelPf" -> "kernel(float*)"; a name that is not mangled stays as it is.
 std::string demangled(std::string_view name);
 
+// The same for a stack, where the name of a function is enough: without parameters, arguments of templates and the type
+// that it returns. "_ZN3net5orderIdEEvRSt6vectorIT_E" -> "net::order".
+std::string short_function(std::string_view name);
+
 // The text of a CUpti_ActivityMemoryKind: "pinned"; for device memory the device: "GPU 1", "GPU 1 array".
 std::string memory_text(std::uint32_t kind, std::optional<std::uint32_t> device);
 

@@ -17,4 +17,9 @@ std::string_view system_call(std::string_view function) {
   return is_one ? function.substr(1, function.size() - 2) : std::string_view();
 }
 
+bool is_shared_library(std::string_view file) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  return name == "vdso" || name.ends_with(".so") || name.find(".so.") != name.npos;
+}
+
 }  // namespace paceline::analysis

@@ -16,4 +16,7 @@ std::vector<FrameId> frames_of(const Stacks& stacks, StackId stack);
 // "read". "" for other functions.
 std::string_view system_call(std::string_view function);
 
+// Whether the file of a frame is a shared library: "/usr/lib/libmpi.so.40".
+bool is_shared_library(std::string_view file);
+
 }  // namespace paceline::analysis

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "analysis/importers/cuda_names.h"
+
 namespace paceline::analysis {
 
 StackId PaceStacks::stack(std::uint32_t number) const {
@@ -15,7 +17,9 @@ StackId PaceStacks::stack(std::uint32_t number) const {
 void PaceStacks::define(const format::Slot& head) {
   const auto event = format::unpack<format::events::Stack>(&head);
   Stacks& all = context_.rank.stacks();
-  const FrameId frame = all.frame({context_.name(event.function), context_.name(event.file), event.line});
+  auto& names = context_.rank.names();
+  const NameId function = names.intern(short_function(names[context_.name(event.function)]));
+  const FrameId frame = all.frame({function, context_.name(event.file), event.line});
   stacks_[event.stack] = all.stack(stack(event.caller), frame);
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 namespace paceline::inject {
@@ -84,6 +85,13 @@ std::size_t KeptFile::read(char* out, std::size_t capacity) {
 std::uint64_t KeptFile::links() {
   struct stat now {};
   return is_there(now) ? now.st_nlink : 0;
+}
+
+bool has_seccomp_filter() {
+  char text[4096];
+  read_file_high("/proc/thread-self/status", text, sizeof text);
+  const char* line = strstr(text, "\nSeccomp:");
+  return line == nullptr || strtol(line + strlen("\nSeccomp:"), nullptr, 10) != 0;
 }
 
 void sysfs_path(char* out, std::size_t capacity, const char* format, ...) {

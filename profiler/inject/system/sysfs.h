@@ -42,6 +42,10 @@ class KeptFile {
   KeptDescriptor descriptor_;
 };
 
+// True if a seccomp filter applies to the calling thread, or if that is not known. Such a filter may end the program at
+// a system call that it does not list.
+bool has_seccomp_filter();
+
 // Writes a path below /sys, or below $PACELINE_TEST_SYSFS.
 void sysfs_path(char* out, std::size_t capacity, const char* format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -10,24 +10,12 @@
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {
-namespace {
-
-// Whether a filter of system calls is active. True if that is not known.
-bool is_filtered() {
-  char status[4096];
-  if (read_file_high("/proc/thread-self/status", status, sizeof status) == 0) return true;
-  const char* line = strstr(status, "\nSeccomp:");
-  return line != nullptr && strtol(line + strlen("\nSeccomp:"), nullptr, 10) != 0;
-}
-
-}  // namespace
-
 bool ProgramMemory::open() {
   static const std::uint64_t known = 0x9e3779b97f4a7c15;
   std::uint64_t seen = 0;
   by_file_ = false;
   const auto works = [&] { return read(reinterpret_cast<Address>(&known), &seen, sizeof seen) && seen == known; };
-  if (!is_filtered() && works()) return true;
+  if (!has_seccomp_filter() && works()) return true;
   by_file_ = true;
   return file_.keep(open_high("/proc/self/mem")) && works();
 }

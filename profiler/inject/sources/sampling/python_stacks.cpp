@@ -247,6 +247,10 @@ std::uint32_t python_stack(ProgramMemory& memory, pid_t thread) {
   return stack_of_frames(memory, count);
 }
 
+Address python_code() {
+  return found == PythonFound::supported ? reinterpret_cast<Address>(python.main_interpreter) : 0;
+}
+
 void forget_python() {
   found = PythonFound::none;
   if (codes != nullptr) munmap(codes, most_code * sizeof(Code));

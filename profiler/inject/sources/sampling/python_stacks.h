@@ -19,6 +19,9 @@ void look_for_python(ProgramMemory& memory);
 // The Python frames of a thread; 0 if it has none. Cost: some 10 µs.
 std::uint32_t python_stack(ProgramMemory& memory, pid_t thread);
 
+// An address in the interpreter's own code; 0 if there is none.
+Address python_code();
+
 // In a forked child.
 void forget_python();
 

@@ -2,6 +2,7 @@
 // Samples the stacks of threads on a thread of its own: regularly (--sample), or once when a rank hangs (--hang) or
 // when another program asks for it (stack_request.h). The program gets no signal: each stack is read while its thread
 // goes on.
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,15 @@
 #include "profiler/inject/sources/sampling/stack_table.h"
 #include "profiler/inject/sources/sampling/thread_activity.h"
 #include "profiler/inject/sources/sources.h"
+#include "profiler/inject/sources/unwind/loaded_code.h"
+#include "profiler/inject/sources/unwind/native_stack.h"
+#include "profiler/inject/sources/unwind/user_registers.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
+#include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"
 #include "profiler/launch/environment.h"
 
@@ -57,6 +62,25 @@ struct Watched {
   pid_t thread = 0;
   bool there = false;
   ThreadWatch watch;
+  UserRegisters registers;
+  bool tried = false;  // to open them
+  // Samples of the running thread that wait for its registers. Where they do not come, the thread did not run, and is
+  // in the same place in all of them.
+  struct Waiting {
+    std::uint64_t at;
+    std::int64_t period_ns;
+    std::uint32_t python_stack;
+  };
+  static constexpr unsigned most_waiting = 8;
+  Waiting waiting[most_waiting];
+  unsigned waiting_count = 0;
+
+  void close() {
+    watch.close();
+    registers.close();
+    tried = false;
+    waiting_count = 0;
+  }
 };
 constexpr unsigned most_threads = 64;
 Watched watched[most_threads];
@@ -72,6 +96,19 @@ bool wait_for(std::atomic<std::uint32_t>& word, std::int64_t deadline) {
 void set(std::atomic<std::uint32_t>& word) {
   word.store(1, std::memory_order_release);
   wake_one(word);
+}
+
+bool registers_refused = false;
+
+void open_registers(Watched& of) {
+  if (of.tried || registers_refused) return;
+  of.tried = true;
+  const int error = has_seccomp_filter() ? EACCES : of.registers.open(of.thread);
+  // Of all the threads that are sampled, some may find no memory for a ring any more (EPERM).
+  if (error == 0 || (error == EPERM && of.thread != session.owner)) return;
+  registers_refused = true;
+  say("%s: stacks of running threads lack functions of C and C++: the system does not say where threads are (%s)",
+      session.file.path, error == EACCES ? "perf_event_open is not allowed" : strerror(error));
 }
 
 void watch_thread(pid_t id) {
@@ -93,6 +130,42 @@ bool is_of_recorder(const char* id) {
   return read_file_high(path, name, sizeof name) > 0 && strncmp(name, "paceline", strlen("paceline")) == 0;
 }
 
+void emit_sample(pid_t thread, std::uint64_t at, std::int64_t period_ns, std::uint32_t stack) {
+  emit_at(at, events::StackSample{.thread_id = static_cast<std::uint32_t>(thread),
+                                  .stack = stack,
+                                  .period_ns = static_cast<std::uint64_t>(period_ns)});
+}
+
+// `registers` are nullptr where they are not known.
+void emit_waiting(Watched& of, const NativeRegisters* registers) {
+  for (unsigned i = 0; i < of.waiting_count; ++i) {
+    const Watched::Waiting& sample = of.waiting[i];
+    const std::uint32_t outer = sample.python_stack;
+    emit_sample(of.thread, sample.at, sample.period_ns,
+                registers == nullptr ? outer : native_stack(memory, outer, python_code(), false, *registers));
+  }
+  of.waiting_count = 0;
+}
+
+void sample_thread(Watched& of, std::int64_t period_ns) {
+  NativeRegisters registers;
+  if (of.waiting_count > 0 && of.registers.take(registers)) emit_waiting(of, &registers);
+  const std::uint64_t at = ticks();
+  const ThreadActivity activity = of.watch.now(memory);
+  if (activity.runs) open_registers(of);
+  const bool asks = activity.runs && of.registers.is_open();
+  if (asks && of.waiting_count == 0) of.registers.ask();
+  std::uint32_t stack = python_stack(memory, of.thread);
+  if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
+  if (asks) {
+    of.waiting[of.waiting_count++] = {at, period_ns, stack};
+    return;
+  }
+  if (activity.registers.instruction != 0) stack = native_stack(memory, stack, python_code(), true, activity.registers);
+  if (activity.call.function != 0) stack = stack_below(stack, activity.call);
+  emit_sample(of.thread, at, period_ns, stack);
+}
+
 // Finds the threads that began and ended since the last call.
 void find_threads(bool all) {
   for (unsigned i = 0; i < watched_count; ++i) watched[i].there = false;
@@ -109,19 +182,10 @@ void find_threads(bool all) {
       ++i;
       continue;
     }
-    watched[i].watch.close();
+    emit_waiting(watched[i], nullptr);
+    watched[i].close();
     std::swap(watched[i], watched[--watched_count]);
   }
-}
-
-void sample_thread(Watched& of, std::int64_t period_ns) {
-  const std::uint64_t at = ticks();
-  const StackFrame call = of.watch.call(memory);
-  std::uint32_t stack = python_stack(memory, of.thread);
-  if (call.function != 0) stack = stack_below(stack, call);
-  emit_at(at, events::StackSample{.thread_id = static_cast<std::uint32_t>(of.thread),
-                                  .stack = stack,
-                                  .period_ns = static_cast<std::uint64_t>(period_ns)});
 }
 
 void sample_standstill() {
@@ -132,6 +196,14 @@ void sample_standstill() {
   look_for_python(memory);
   find_threads(true);
   for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], 0);
+  const auto wait_for_registers = [](Watched& of) {
+    constexpr int most_ms = 20;
+    NativeRegisters registers;
+    bool came = false;
+    for (int i = 0; i < most_ms && of.waiting_count > 0 && !(came = of.registers.take(registers)); ++i) usleep(1000);
+    emit_waiting(of, came ? &registers : nullptr);
+  };
+  for (unsigned i = 0; i < watched_count; ++i) wait_for_registers(watched[i]);
   find_threads(all_threads);
 }
 
@@ -164,6 +236,7 @@ void* run(void*) {
     cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
     if (cost * cost_limit > interval_ns) interval_ns *= 2;
   }
+  for (unsigned i = 0; i < watched_count; ++i) emit_waiting(watched[i], nullptr);
   set(ended);
   return nullptr;
 }
@@ -238,11 +311,13 @@ void reset_sampling_in_child() {
   next_request_look_ns = 0;
   finishing.store(0);
   ended.store(0);
-  for (unsigned i = 0; i < watched_count; ++i) watched[i].watch.close();
+  for (unsigned i = 0; i < watched_count; ++i) watched[i].close();
   watched_count = 0;
+  registers_refused = false;
   memory.close();
   forget_stacks();
   forget_python();
+  forget_loaded_code();
   forget_files_of_calls();
 }
 

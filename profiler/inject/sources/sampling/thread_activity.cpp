@@ -158,35 +158,47 @@ void ThreadWatch::open(pid_t thread) {
   file_.open(path);
 }
 
-StackFrame ThreadWatch::call(ProgramMemory& memory) {
+ThreadActivity ThreadWatch::now(ProgramMemory& memory) {
   char text[256], name[64];
-  if (file_.read(text, sizeof text) == 0 || strncmp(text, "running", strlen("running")) == 0) return {};
+  if (file_.read(text, sizeof text) == 0) return {};
+  if (strncmp(text, "running", strlen("running")) == 0) return {.call = {}, .runs = true, .registers = {}};
   char* at = nullptr;
   const long number = strtol(text, &at, 10);
   if (at == text) return {};
-  if (number < 0) return {.function = intern("[page fault]")};
+  ThreadActivity activity;
+  std::uint64_t arguments[6] = {};
+  if (number >= 0) {
+    for (std::uint64_t& argument : arguments) argument = strtoull(at, &at, 16);
+  }
+  activity.registers.stack_pointer = strtoull(at, &at, 16);
+  activity.registers.instruction = strtoull(at, &at, 16);
+  StackFrame& frame = activity.call;
+  if (number < 0) {
+    frame.function = intern("[page fault]");
+    return activity;
+  }
   const SystemCall* call = find_call(number);
   if (call == nullptr) {
     snprintf(name, sizeof name, "[system call %ld]", number);
-    return {.function = intern(name)};
+    frame.function = intern(name);
+    return activity;
   }
   snprintf(name, sizeof name, "[%s]", call->name);
-  StackFrame frame{.function = intern(name)};
-  const std::uint64_t first = strtoull(at, &at, 16), second = strtoull(at, &at, 16);
+  frame.function = intern(name);
   switch (call->concerns) {
     case Concerns::descriptor:
-      frame.file = file_of_descriptor(first);
+      frame.file = file_of_descriptor(arguments[0]);
       break;
     case Concerns::path:
-      frame.file = file_at(memory, first);
+      frame.file = file_at(memory, arguments[0]);
       break;
     case Concerns::path_second:
-      frame.file = file_at(memory, second);
+      frame.file = file_at(memory, arguments[1]);
       break;
     case Concerns::nothing:
       break;
   }
-  return frame;
+  return activity;
 }
 
 void forget_files_of_calls() { files = 0; }

@@ -6,18 +6,26 @@
 
 #include "profiler/inject/sources/sampling/program_memory.h"
 #include "profiler/inject/sources/sampling/stack_table.h"
+#include "profiler/inject/sources/unwind/native_stack.h"
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {
+
+struct ThreadActivity {
+  // The system call in which the thread is blocked, in brackets, and the file that it concerns. No function: the thread
+  // runs or waits for a CPU, or the system does not say.
+  StackFrame call;
+  bool runs = false;          // or waits for a CPU
+  NativeRegisters registers;  // of a thread that is blocked, without the frame pointer; else 0
+};
 
 // Watches one thread of this process.
 class ThreadWatch {
  public:
   void open(pid_t thread);
   void close() { file_.close(); }
-  // The system call in which the thread is blocked, in brackets, and the file that it concerns. No function: the thread
-  // runs or waits for a CPU, or the system does not say. Cost: 1 to 2 µs; for a blocked thread 2 µs more.
-  StackFrame call(ProgramMemory& memory);
+  // Cost: 1 to 2 µs; for a blocked thread 2 µs more.
+  ThreadActivity now(ProgramMemory& memory);
 
  private:
   KeptFile file_;

@@ -25,6 +25,7 @@
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
+#include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"
 #include "profiler/launch/environment.h"
 #include "profiler/launch/launcher.h"

@@ -75,11 +75,4 @@ void read_thread_name(pid_t thread, char (&name)[16]) {
   memcpy(name, text, std::min(read_file_high(path, text, sizeof text), sizeof name - 1));
 }
 
-bool has_seccomp_filter() {
-  char text[4096];
-  read_file_high("/proc/thread-self/status", text, sizeof text);
-  const char* line = strstr(text, "\nSeccomp:");
-  return line == nullptr || strtol(line + strlen("\nSeccomp:"), nullptr, 10) != 0;
-}
-
 }  // namespace paceline::inject

@@ -49,8 +49,4 @@ bool read_running_time(pid_t thread, std::uint64_t& running_ns);
 // The system's name of a thread: 15 characters at most, padded with zeros.
 void read_thread_name(pid_t thread, char (&name)[16]);
 
-// True if a seccomp filter applies to the calling thread. Such a filter may end the program at a system call that it
-// does not list.
-bool has_seccomp_filter();
-
 }  // namespace paceline::inject

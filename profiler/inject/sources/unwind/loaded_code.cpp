@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/inject/sources/unwind/loaded_code.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "profiler/inject/buffer/names.h"
+#include "profiler/inject/sources/sampling/number_table.h"
+#include "profiler/inject/sources/unwind/function_names.h"
+#include "profiler/inject/system/descriptor.h"
+#include "profiler/inject/system/sysfs.h"
+#include "profiler/inject/system/system_clock.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::size_t longest_path = 512;
+
+// A file in memory.
+struct Image {
+  Address begin = 0;            // of its first byte
+  Address bias = 0, table = 0;  // added to the file's addresses; where .eh_frame_hdr is, or 0
+  std::uint32_t file = 0;
+  bool opened = false;
+  CodeOwner owner = CodeOwner::program;
+  FunctionNames names;
+  char path[longest_path] = "";
+};
+// A piece of code in memory.
+struct Piece {
+  Address begin = 0, end = 0;
+  Image* image = nullptr;  // nullptr: not a file's
+};
+constexpr std::size_t most_images = 1024, most_pieces = 4096;
+Image* images = nullptr;  // also those that are gone: they may come back
+Piece* pieces = nullptr;
+std::size_t image_count = 0, piece_count = 0;
+std::int64_t next_look_ns = 0;
+
+// What is known about instructions, by their addresses.
+constexpr std::size_t most_functions = std::size_t{1} << 15;
+NumberTable numbers(most_functions);
+LoadedFunction* functions = nullptr;
+std::uint32_t function_count = 0;
+
+template <class Item>
+bool allocate(Item*& items, std::size_t count) {
+  if (items != nullptr) return true;
+  void* memory =
+      mmap(nullptr, count * sizeof(Item), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  items = static_cast<Item*>(memory);
+  return true;
+}
+
+CodeOwner owner_of(std::string_view path, Address begin, Address end) {
+  const auto own = reinterpret_cast<Address>(&owner_of);
+  if (begin <= own && own < end) return CodeOwner::recorder;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const char* start : {"libc.so", "libc-2", "libpthread", "ld-", "libc.musl"}) {
+    if (name.starts_with(start)) return CodeOwner::c_library;
+  }
+  return CodeOwner::program;
+}
+
+// Calls visit(line) for each line of a file of any length.
+template <class Visit>
+void each_line(const char* path, Visit visit) {
+  static char text[64 * 1024];
+  const Descriptor file(open_high(path));
+  std::size_t kept = 0;
+  for (;;) {
+    const ssize_t got = file.is_open() ? read(file.number(), text + kept, sizeof text - kept - 1) : 0;
+    if (got <= 0) return;
+    text[kept + static_cast<std::size_t>(got)] = '\0';
+    char* line = text;
+    for (char* end = nullptr; (end = strchr(line, '\n')) != nullptr; line = end + 1) {
+      *end = '\0';
+      visit(line);
+    }
+    kept = strlen(line);
+    memmove(text, line, kept + 1);
+    if (kept > sizeof text / 2) kept = 0;  // no line of this file
+  }
+}
+
+Piece* piece_at(Address instruction) {
+  Piece* end = pieces + piece_count;
+  Piece* after =
+      std::upper_bound(pieces, end, instruction, [](Address at, const Piece& piece) { return at < piece.begin; });
+  return after != pieces && instruction < (after - 1)->end ? after - 1 : nullptr;
+}
+
+Image* image_at(Address begin, const char* path) {
+  Image* const end = images + image_count;
+  Image* known = std::find_if(
+      images, end, [&](const Image& image) { return image.begin == begin && strcmp(image.path, path) == 0; });
+  if (known != end) return known;
+  if (image_count == most_images) return nullptr;
+  Image& image = images[image_count++];
+  image.begin = begin;
+  strcpy(image.path, path);
+  return &image;
+}
+
+void find_pieces() {
+  numbers.clear();
+  function_count = 0;
+  piece_count = 0;
+  Address first = 0;  // where the latest file's first byte is
+  char first_path[longest_path] = "";
+  each_line("/proc/self/maps", [&](const char* line) {
+    unsigned long begin = 0, end = 0, offset = 0;
+    char access[5] = "", path[longest_path] = "";
+    if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %511[^\n]", &begin, &end, access, &offset, path) < 4) return;
+    const bool is_file = path[0] == '/' || strcmp(path, "[vdso]") == 0;
+    if (is_file && offset == 0) {
+      first = begin;
+      strcpy(first_path, path);
+    }
+    if (access[2] != 'x' || piece_count == most_pieces) return;
+    Image* image = is_file && strcmp(path, first_path) == 0 ? image_at(first, path) : nullptr;
+    if (image != nullptr && !image->opened) image->owner = owner_of(path, begin, end);
+    pieces[piece_count++] = {begin, end, image};
+  });
+}
+
+// Reads the program headers of the image.
+void open_image(ProgramMemory& memory, Image& image) {
+  image.opened = true;
+  const std::string_view path = image.path;
+  image.file = intern(path == "[vdso]" ? "vdso" : path);
+  Elf64_Ehdr head;
+  if (!memory.read_value(image.begin, head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+      head.e_phentsize != sizeof(Elf64_Phdr)) {
+    return;
+  }
+  const auto segment_at = [&](unsigned i, Elf64_Phdr& segment) {
+    return memory.read_value(image.begin + head.e_phoff + i * sizeof segment, segment);
+  };
+  Elf64_Phdr segment;
+  image.bias = image.begin;
+  for (unsigned i = 0; i < head.e_phnum && segment_at(i, segment); ++i) {
+    if (segment.p_type == PT_LOAD && segment.p_offset == 0) image.bias = image.begin - segment.p_vaddr;
+  }
+  for (unsigned i = 0; i < head.e_phnum && segment_at(i, segment); ++i) {
+    if (segment.p_type == PT_GNU_EH_FRAME) image.table = image.bias + segment.p_vaddr;
+  }
+  if (path.starts_with('/')) image.names.open(image.path);
+}
+
+void describe(ProgramMemory& memory, const Piece& piece, Address instruction, LoadedFunction& out) {
+  out.code_begin = piece.begin;
+  out.code_end = piece.end;
+  if (piece.image == nullptr) {
+    out.name = intern("(code made at run time)");
+    return;
+  }
+  Image& image = *piece.image;
+  if (!image.opened) open_image(memory, image);
+  out.file = image.file;
+  out.owner = image.owner;
+  Address function = instruction;
+  if (image.table != 0) {
+    if (const auto found = find_rule(memory, image.table, instruction)) {
+      function = found->function;
+      out.has_rule = true;
+      out.rule = found->rule;
+    }
+  }
+  char text[longest_name / 8];
+  // Code without a rule is written in assembly: its symbol is the last one before the instruction.
+  std::string_view name = image.names.find(out.has_rule ? function - image.bias : 0, instruction - image.bias,
+                                           image.path, text, sizeof text);
+  if (name.empty()) {
+    snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(function - image.bias));
+    name = text;
+  }
+  out.name = intern(name);
+}
+
+}  // namespace
+
+const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
+  if (const std::uint32_t known = numbers.find(instruction, 1); known != 0) return functions + known - 1;
+  if (!allocate(images, most_images) || !allocate(pieces, most_pieces) || !allocate(functions, most_functions)) {
+    return nullptr;
+  }
+  Piece* piece = piece_at(instruction);
+  if (piece == nullptr) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t now = monotonic_ns();
+    if (now < next_look_ns) return nullptr;
+    next_look_ns = now + second;
+    find_pieces();
+    piece = piece_at(instruction);
+    if (piece == nullptr) return nullptr;
+  }
+  if (numbers.is_full()) {
+    numbers.clear();
+    function_count = 0;
+  }
+  LoadedFunction& function = functions[function_count];
+  function = {};
+  describe(memory, *piece, instruction, function);
+  numbers.add(instruction, 1, ++function_count);
+  return &function;
+}
+
+void forget_loaded_code() {
+  for (std::size_t i = 0; i < image_count; ++i) images[i].names.close();
+  numbers.clear();
+  image_count = piece_count = 0;
+  function_count = 0;
+  next_look_ns = 0;
+}
+
+}  // namespace paceline::inject

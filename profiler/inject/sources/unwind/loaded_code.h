@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code that this process has loaded: whose function an instruction belongs to, and how its frame ends. Takes no
+// lock of the loader: files are those of /proc/self/maps, and tables are read from memory. On one thread only.
+#pragma once
+
+#include <cstdint>
+
+#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/unwind/frame_rules.h"
+
+namespace paceline::inject {
+
+// Whose code it is.
+enum class CodeOwner : std::uint8_t {
+  program,    // of the program, or of a library
+  c_library,  // or of the dynamic loader
+  recorder,
+  run_time,  // code that the program made while it ran: no file, no names, no rules
+};
+
+struct LoadedFunction {
+  std::uint32_t name = 0, file = 0;  // names; no file: code without one
+  CodeOwner owner = CodeOwner::run_time;
+  Address code_begin = 0, code_end = 0;  // of the file's code in memory
+  bool has_rule = false;
+  FrameRule rule;
+};
+
+// The function at an instruction; nullptr where no code is. The result is valid to the next call. Cost: 20 ns for an
+// instruction that was asked for before; for a new one some 10 µs, and more for the first of its file (FunctionNames).
+// Where an instruction is in no known code, the process's memory is looked at again, at most once a second.
+const LoadedFunction* function_at(ProgramMemory& memory, Address instruction);
+
+// In a forked child.
+void forget_loaded_code();
+
+}  // namespace paceline::inject
