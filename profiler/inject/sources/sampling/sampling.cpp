@@ -234,7 +234,12 @@ void* run(void*) {
     }
     latest = now;
     cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
-    if (cost * cost_limit > interval_ns) interval_ns *= 2;
+    constexpr std::int64_t well_below = 4;
+    if (cost * cost_limit > interval_ns) {
+      interval_ns *= 2;
+    } else if (samples && interval_ns > interval_wanted_ns && cost * cost_limit * well_below < interval_ns) {
+      interval_ns /= 2;
+    }
   }
   for (unsigned i = 0; i < watched_count; ++i) emit_waiting(watched[i], nullptr);
   set(ended);

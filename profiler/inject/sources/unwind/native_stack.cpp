@@ -12,7 +12,7 @@
 namespace paceline::inject {
 namespace {
 
-constexpr std::size_t most_frames = 256;
+constexpr std::size_t most_frames = 128;
 struct Frame {
   std::uint32_t name, file;
   CodeOwner owner;
