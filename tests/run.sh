@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds everything and runs all tests. The last line counts the tests of all presets: N passed, N failed,
-# N skipped.
+# Installs what is missing, builds everything and runs all tests. At the end are the minutes of each stage, the slowest tests, why tests
+# were skipped, and in the last line the tests of all presets: N passed, N failed, N skipped.
 # usage: tests/run.sh [STAGE…]        default: style release asan
 #   style         the form of the source: clang-format, ruff, shellcheck, licences
 #   release       the optimised build and all tests
@@ -11,7 +11,9 @@
 #   tsan          the same as asan under ThreadSanitizer
 #   fuzz          each fuzzer for 30 s, with other inputs each time
 #   coverage      the share of lines of analysis and recorder that their test programs run (gcov), by folder in build/coverage/coverage.txt
-#   tidy          clang-tidy on the files that changed since the last commit on main (tests/tidy.sh)
+#   tidy          clang-tidy on the files that changed last (tests/tidy.sh)
+#   asan-viewer   the viewer and its tests under AddressSanitizer and UndefinedBehaviorSanitizer, without a screen
+#   docs          the documents as a site (samples/docs.sh); it needs the release build, Doxygen and PyPI
 #   packages      Debian packages and the wheel, built, and used in a bare Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,20 +24,20 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_plm_rsh_agent=""
 export QT_QPA_PLATFORM=offscreen
 
-results=() failed=()
+results=() failed=() times=()
 
-# build_and_test PRESET TRAINER VIEWER: each part ON or OFF. The viewer reads files through the analysis alone, which the sanitized
-# builds test.
+# build_and_test PRESET TRAINER VIEWER [FOLDER TARGET…]: each part ON or OFF; of a folder of the build alone, where it is named. The
+# viewer reads files through the analysis alone, which the sanitized builds test.
 build_and_test() {
-  local preset=$1
-  results+=("build/$preset/tests.xml")
-  rm -f "build/$preset/tests.xml"
+  local preset=$1 folder=build/$1${4:+/$4}
+  results+=("$folder/tests.xml")
+  rm -f "$folder/tests.xml"
   samples/configure.sh "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER="$2" -DPACELINE_VIEWER="$3" &&
-    cmake --build --preset "$preset" || return 1
+    cmake --build --preset "$preset" ${5:+--target "${@:5}"} || return 1
   printf '\n== %s: tests\n' "$preset"
   # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the
   # file: tally.py reads GoogleTest's summaries in it.
-  ctest --test-dir "build/$preset" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
+  ctest --test-dir "$folder" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head
 }
 
@@ -65,13 +67,17 @@ for stage in "$@"; do
     release) build_and_test release ON ON ;;
     asan | tsan) build_and_test "$stage" OFF OFF ;;
     asan-trainer) build_and_test asan ON OFF ;;
+    asan-viewer) build_and_test asan OFF ON tests/unit/viewer test_viewer_time test_viewer_window test_viewer_program ;;
+    docs) samples/docs.sh ;;
     style | tidy) "tests/$stage.sh" ;;
     fuzz) tests/fuzz/run.sh 30 ;;
     packages | coverage) "$stage" ;;
     *) echo "run.sh: unknown stage '$stage'" >&2; exit 2 ;;
   esac || failed+=("$stage")
-  printf '== %s took %d min %d s\n' "$stage" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60))
+  times+=("$(printf '%-14s %3d min %2d s' "$stage" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)))")
 done
+printf '\nMinutes of each stage:\n'
+printf '%s\n' "${times[@]}"
 if [ ${#failed[@]} -gt 0 ]; then echo "Failed: ${failed[*]}" >&2; fi
 [ ${#results[@]} -eq 0 ] || tests/tally.py "${results[@]}"
 [ ${#failed[@]} -eq 0 ]

@@ -3,11 +3,12 @@
 """Counts the tests of one or several ctest runs from their JUnit files, and ends with the line that CI reads.
 
 A GoogleTest program that runs as one entry of ctest counts with each of its tests: GoogleTest's own summary is in the
-entry's output. Printed are the ten slowest entries and, alone on the last line, `N passed, N failed, N skipped`. The
-status is 1 where a test failed, none ran, or a file is missing.
+entry's output. Printed are the ten slowest entries, how many tests were skipped for which reason and, alone on the last line,
+`N passed, N failed, N skipped`. The status is 1 where a test failed, none ran, or a file is missing.
 
 usage: tests/tally.py FILE.xml …
 """
+import collections
 import pathlib
 import re
 import sys
@@ -17,6 +18,8 @@ import xml.etree.ElementTree
 _PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.$", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below:$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] (\d+) tests?, listed below:$", re.MULTILINE)
+# Why a test of GoogleTest was skipped, and what a script says that ends with status 77.
+_REASON = re.compile(r"^\S+:\d+: Skipped\n(.+)|^(?:[\w.]+: )?skipped: (.+)", re.MULTILINE)
 
 
 def last(pattern, text):
@@ -35,18 +38,30 @@ def counts_of(case):
     return 0, 0, max(skipped, 1)
 
 
+def reasons_of(case, skipped):
+    """Why the tests of an entry were skipped: as many reasons as tests."""
+    reasons = [(a or b).strip() for a, b in _REASON.findall("".join(case.itertext()))][:skipped]
+    return reasons + ["no reason given"] * (skipped - len(reasons))
+
+
 def main():
-    totals, slowest, missing = [0, 0, 0], [], []
+    totals, slowest, missing, reasons = [0, 0, 0], [], [], collections.Counter()
     for file in map(pathlib.Path, sys.argv[1:]):
         if not file.is_file():
             missing.append(file)
             continue
         for case in xml.etree.ElementTree.parse(file).iter("testcase"):
-            totals = [total + count for total, count in zip(totals, counts_of(case))]
+            counts = counts_of(case)
+            totals = [total + count for total, count in zip(totals, counts)]
+            reasons.update(reasons_of(case, counts[2]))
             slowest.append((float(case.get("time", 0)), file.parent.name, case.get("name")))
     print("\nThe ten slowest, in seconds:")
     for seconds, preset, name in sorted(slowest, reverse=True)[:10]:
         print(f"{seconds:8.1f}  {preset}  {name}")
+    if reasons:
+        print("Skipped:")
+    for reason, count in reasons.most_common():
+        print(f"{count:8}  {reason}")
     for file in missing:
         print(f"tally.py: {file} is missing: its tests did not run", file=sys.stderr)
     totals[1] += len(missing)

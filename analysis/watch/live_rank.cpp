@@ -403,7 +403,7 @@ void LiveRank::start_script_request(Thread& thread, std::uint64_t scope, std::ui
   if (!made || made->request == 0) return;
   if (script_requests_.size() >= live_rank_parts::most_open) script_requests_.clear(), script_ranges_.clear();
   script_ranges_[made->request] = range;
-  script_requests_.insert_or_assign(range, std::move(*made));
+  script_requests_.insert_or_assign(range, *made);
 }
 
 // A range of the category "wait", whose payload has the first and the last of the requests that it waits for.
@@ -423,7 +423,7 @@ void LiveRank::await_script_requests(Thread& thread, std::uint64_t scope, std::u
 void LiveRank::end_script_request(std::uint64_t range, std::uint64_t ticks) {
   const auto found = script_requests_.find(range);
   if (found == script_requests_.end()) return;
-  const ScriptCollective of = std::move(found->second);
+  const ScriptCollective of = found->second;
   script_requests_.erase(found);
   if (const auto own = script_ranges_.find(of.request); own != script_ranges_.end() && own->second == range) {
     script_ranges_.erase(own);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """usage: stable_interfaces.py DIRECTORY-OF-PROGRAMS SYNTHETIC-RANKS
+       stable_interfaces.py --promises DIRECTORY-OF-PROGRAMS
 
-Compares docs/stable-interfaces.md and the JSON schemas with what the programs write, and the schemas with those of the last
-release. Here the schemas are closed: a key that they lack is an error. Status 77: skipped, because jsonschema is missing.
+Compares docs/stable-interfaces.md and the JSON schemas with what the programs write, and what they promise with the promises of
+each release 1.x: tests/data/promises-VERSION.txt, which --promises prints when a version is released. Here the schemas are closed: a
+key that they lack is an error. Status 77: skipped, because jsonschema is missing.
 """
 import ast
 import json
@@ -22,7 +24,7 @@ except ImportError:
     sys.exit(77)
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+PROGRAMS = pathlib.Path(sys.argv[1] if sys.argv[1] != "--promises" else sys.argv[2]).resolve()
 SYNTHETIC_RANKS = pathlib.Path(sys.argv[2]).resolve()
 PAGE = (SOURCES / "docs/stable-interfaces.md").read_text()
 SCHEMAS = SOURCES / "docs/schemas"
@@ -58,7 +60,7 @@ def check(schema, *documents):
             raise AssertionError(f"{schema}.schema.json at {list(error.absolute_path)}: {error.message[:300]}")
 
 
-def promises(schema, path=""):
+def promises_of(schema, path=""):
     """All that a schema promises: its keys, those that are always there, and the types of the values."""
     out = set()
     if isinstance(schema, dict):
@@ -68,12 +70,53 @@ def promises(schema, path=""):
             if key in ("title", "description", "required"):
                 continue
             if isinstance(value, (dict, list)) and key != "enum":
-                out |= promises(value, f"{path}/{key}")
+                out |= promises_of(value, f"{path}/{key}")
             elif key in ("type", "const", "$ref"):
                 out.add(f"{path} {key} {value}")
     elif isinstance(schema, list):
         for place, part in enumerate(schema):
-            out |= promises(part, f"{path}/{place}")
+            out |= promises_of(part, f"{path}/{place}")
+    return out
+
+
+def options_of(program):
+    """The commands of a program, and the options of each with the values that its help lists."""
+    arguments = ["--help=all"] if program == "paceline-train" else ["--help"]
+    texts = {program: paceline(*arguments, program=program)}
+    commands = re.findall(r"^  ([a-z][a-z-]+)  ", texts[program].partition("Subcommands:")[2], flags=re.MULTILINE)
+    for command in set(commands) - {"train", "view"}:  # programs of their own
+        texts[f"{program} {command}"] = paceline(command, "--help", program=program)
+    out = set(texts)
+    for command, text in texts.items():
+        for option, rest in re.findall(r"^ +(?:-\w,)?(--[a-z][\w-]*)(.*)", text, flags=re.MULTILINE):
+            out.add(f"{command} {option}")
+            for values in re.findall(r"^[^ ]* ?[^ ]*\{([^}]*)\}", rest):
+                out |= {f"{command} {option} {value}" for value in values.split(",")}
+    return out
+
+
+def promises():
+    """What this version promises: a line for each key, column, option, status and name."""
+    out = set()
+    for file in SCHEMAS.iterdir():
+        out |= {file.name + promise for promise in promises_of(json.loads(file.read_text()))}
+    section = PAGE.partition("## Exit status")[2].partition("\n## ")[0]
+    out |= {f"exit status {status} of {program}" for program, status in
+            re.findall(r"^\| ([^|]+) \| ([^|]+) \|", section, flags=re.MULTILINE)[1:]}
+    tables = {"export": block_after("`paceline export --to csv`"), "report.csv": block_after("`paceline report --format csv`"),
+              **dict(line.split(": ") for line in block_after("With `-o DIRECTORY`").splitlines())}
+    for table, columns in tables.items():
+        out |= {f"CSV of {table}: column {place} is {name}" for place, name in enumerate(columns.split(","))}
+    out |= {f"CSV of runs: {name}" for name in block_after("reads a table of runs").split(",")}
+    for language, words in ("C++", "recompile with each version"), ("Python", "Names that begin"):
+        for line in block_after(words).splitlines():
+            place, names = line.split(": ")
+            out |= {f"{language}: {place}: {name}" for name in names.split()}
+    for part in re.split(r"\n\n(?=\w+: )", paceline("query", "--schema")):
+        out |= {f"query: {part.partition(':')[0]}.{name} {kind}" for name, kind in re.findall(r"^  (\w+) +([A-Z]+) ", part, re.MULTILINE)}
+    for program in "paceline", "paceline-train", "paceline-view":
+        if (PROGRAMS / program).exists():
+            out |= options_of(program)
     return out
 
 
@@ -116,16 +159,14 @@ def check_json():
         raise AssertionError("a wrong document passes")
 
 
-def check_last_release():
-    tag = subprocess.run(["git", "-C", SOURCES, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"], capture_output=True,
-                         text=True).stdout.strip()
-    for file in SCHEMAS.iterdir():
-        now = json.loads(file.read_text())
-        assert promises({"properties": {"a": {"type": "string"}}}) - promises({"properties": {"b": {"type": "string"}}})
-        old = subprocess.run(["git", "-C", SOURCES, "show", f"{tag}:docs/schemas/{file.name}"], capture_output=True, text=True)
-        if tag and old.returncode == 0:
-            lost = promises(json.loads(old.stdout)) - promises(now)
-            assert not lost, f"{file.name} lacks what {tag} promised: {sorted(lost)}"
+def check_earlier_releases():
+    now = promises()
+    releases = sorted((SOURCES / "tests/data").glob("promises-1.*.txt"))
+    assert releases and len(now) > 1000
+    for release in releases:
+        lost = {line for line in set(release.read_text().splitlines()) - now if (PROGRAMS / line.split()[0]).exists()
+                or not line.startswith("paceline-")}
+        assert not lost, f"promised in {release.name} and missing now:\n" + "\n".join(sorted(lost))
 
 
 def check_csv():
@@ -202,9 +243,12 @@ def check_interfaces():
 
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                   QT_QPA_PLATFORM="offscreen")
+if sys.argv[1] == "--promises":
+    print("\n".join(sorted(promises())))
+    sys.exit()
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
-    for each in check_json, check_last_release, check_csv, check_statuses, check_traces, check_interfaces:
+    for each in check_json, check_earlier_releases, check_csv, check_statuses, check_traces, check_interfaces:
         each()
         print(f"{each.__name__}: done")
     os.chdir(SOURCES)

@@ -148,7 +148,7 @@ class Monkey : public Page, public testing::WithParamInterface<std::uint64_t> {
 
 TEST_P(Monkey, DoesNotCrashTheWindow) {
   constexpr int actions = 1000;
-  const auto most_ms = static_cast<qint64>(1000 * number_from("PACELINE_MONKEY_SECONDS", 0));
+  const auto most_ms = 1000 * static_cast<qint64>(number_from("PACELINE_MONKEY_SECONDS", 0));
   std::cout << "seed " << GetParam() << std::endl;  // seen even if the next line crashes
   QAction* quit = nullptr;                          // the keys of these would end the test
   for (QAction* entry : window.findChildren<QAction*>()) {

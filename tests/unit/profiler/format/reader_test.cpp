@@ -423,7 +423,7 @@ TEST_F(Reader, TakesATextThatIsNotJsonAsDamage) {
     std::memcpy(file.data() + sizeof header, text.data(), text.size());
     store(file);
     const TraceFile trace = read_trace_file(path_);
-    EXPECT_EQ(trace.damaged, text.find("5") == std::string::npos) << text;
+    EXPECT_EQ(trace.damaged, text.find('5') == std::string::npos) << text;
     EXPECT_EQ(trace.host, "");
     expect_same(trace, tracks());
   }

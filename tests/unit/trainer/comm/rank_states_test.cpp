@@ -20,7 +20,7 @@ TEST(RankStates, AreThoseOfTheRanksThatAnswer) {
   const int rank = communicator.collectives->rank();
   const auto own = [&] {
     RankState state;
-    state.iteration = static_cast<std::uint64_t>(100 + rank);
+    state.iteration = 100 + static_cast<std::uint64_t>(rank);
     state.collectives = 7;
     state.images_ms = rank == 5 ? 1234 : -1;
     return state;

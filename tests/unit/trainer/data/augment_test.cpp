@@ -50,7 +50,8 @@ TEST(PrepareImage, ShiftMovesTheCropAndPadsWithTheMeanColour) {
     for (int y = 0; y < 16; ++y) {
       for (int x = 0; x < 16; ++x) {
         const bool inside = y >= 1 && x < 14;
-        const float expected = inside ? plain[static_cast<std::size_t>((channel * 16 + y - 1) * 16 + x + 2)] : 0.0f;
+        const int from = (channel * 16 + y - 1) * 16 + x + 2;
+        const float expected = inside ? plain[static_cast<std::size_t>(from)] : 0.0f;
         EXPECT_EQ(shifted[static_cast<std::size_t>((channel * 16 + y) * 16 + x)], expected) << x << " " << y;
       }
     }
@@ -88,9 +89,9 @@ TEST(PrepareResized, ShiftsAndFlipsEnlargedImages) {
   for (int channel = 0; channel < 3; ++channel) {
     for (int y = 0; y < 40; ++y) {
       for (int x = 0; x < 40; ++x) {
-        const int from_x = 39 - x + 5, from_y = y - 3;
+        const int from_x = 39 - x + 5, from_y = y - 3, from = (channel * 40 + from_y) * 40 + from_x;
         const bool inside = from_x >= 0 && from_x < 40 && from_y >= 0;
-        const float expected = inside ? straight[static_cast<std::size_t>((channel * 40 + from_y) * 40 + from_x)] : 0;
+        const float expected = inside ? straight[static_cast<std::size_t>(from)] : 0;
         EXPECT_EQ(moved[static_cast<std::size_t>((channel * 40 + y) * 40 + x)], expected) << x << " " << y;
       }
     }

@@ -62,7 +62,7 @@ Rows decode(const std::string& file, int eighths, int left = 0, int right = 1 <<
   result.columns = jpeg.row_pixels();
   EXPECT_LE(result.first_column, left);
   EXPECT_GT(result.first_column + result.columns, right);
-  result.pixels.resize(static_cast<std::size_t>(3 * result.columns * result.rows));
+  result.pixels.resize(static_cast<std::size_t>(result.columns) * static_cast<std::size_t>(result.rows) * 3);
   for (int y = 0; y < result.rows; ++y) jpeg.row(result.pixels.data() + 3 * result.columns * y);
   jpeg.finish();
   return result;
@@ -102,7 +102,7 @@ TEST(Jpeg, AWindowHasThePixelsOfTheWholePicture) {
           const int left = draw(0, whole.columns), right = draw(left, whole.columns);
           const int top = draw(0, whole.rows), bottom = draw(top, whole.rows);
           const Rows part = decode(file, eighths, left, right, top, bottom);
-          const auto bytes = static_cast<std::size_t>(3 * (right - left + 1));
+          const auto bytes = 3 * static_cast<std::size_t>(right - left + 1);
           for (int y = top; y <= bottom; ++y) {
             ASSERT_EQ(std::memcmp(part.at(left, y - top), whole.at(left, y), bytes), 0)
                 << components << " components, " << eighths << "/8, window " << left << "–" << right << " × " << top

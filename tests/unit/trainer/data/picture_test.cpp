@@ -111,7 +111,8 @@ TEST(Pictures, ThatAreReducedAreTheMeansOfBlocks) {
       int count = 0;
       for (int y = top; y < std::min(top + block, height); ++y) {
         for (int x = left; x < std::min(left + block, width); ++x, ++count) {
-          sum += rgb[static_cast<std::size_t>(3 * (y * width + x) + i % 3)];
+          const int from = 3 * (y * width + x) + i % 3;
+          sum += rgb[static_cast<std::size_t>(from)];
         }
       }
       ASSERT_NEAR(got[static_cast<std::size_t>(i)], sum / count, 0.501) << eighths << ' ' << i;

@@ -141,7 +141,8 @@ std::map<std::string, reference::Values> train_one_rank(const GridCase& c, const
       std::size_t next = 0;
       for (int replica = 0; replica < c.replicas; ++replica) {
         for (int i = 0; i < each; ++i) {
-          const auto from = static_cast<std::size_t>((replica * c.microbatches + m) * each + i);
+          const int image_number = (replica * c.microbatches + m) * each + i;
+          const auto from = static_cast<std::size_t>(image_number);
           own.push_back(labels[from]);
           for (std::size_t k = 0; k < image; ++k) images.values[next++] = all[from * image + k];
         }

@@ -36,12 +36,12 @@ class Otf2 : public testing::Test {
   static Trace read(const std::filesystem::path& anchor) { return read_with(otf2_reader, {anchor, "an archive"}); }
 
   // One rank with `count` regions on its thread.
-  std::filesystem::path simple(int count) {
+  std::filesystem::path simple(OTF2_TimeStamp count) {
     Otf2Archive archive(folder_);
     const OTF2_RegionRef work = archive.region("work");
-    for (int i = 0; i < count; ++i) {
-      OTF2_EvtWriter_Enter(archive.location(0), nullptr, static_cast<OTF2_TimeStamp>(10 * i), work);
-      OTF2_EvtWriter_Leave(archive.location(0), nullptr, static_cast<OTF2_TimeStamp>(10 * i + 5), work);
+    for (OTF2_TimeStamp i = 0; i < count; ++i) {
+      OTF2_EvtWriter_Enter(archive.location(0), nullptr, 10 * i, work);
+      OTF2_EvtWriter_Leave(archive.location(0), nullptr, 10 * i + 5, work);
     }
     return archive.end({});
   }

@@ -52,8 +52,7 @@ class GradientCheck {
     return 0.7 * loss();
   }
 
-  void check(const std::string& name, Values& values, const Values& computed) {
-    const Values gradient = computed;
+  void check(const std::string& name, Values& values, const Values gradient) {
     Values differences;
     for (double& value : values) {
       const double x = value;
