@@ -30,6 +30,7 @@ std::span<const RunSection> run_sections() {
                                    of("pipeline", sections::pipeline()),
                                    of("exchanges", sections::exchanges()),
                                    sections::gpu(),
+                                   sections::layers(),
                                    sections::ranges(),
                                    of("machine", sections::machine()),
                                    of("accuracy", sections::accuracy()),

@@ -24,6 +24,7 @@ RunSection pipeline();   // stages of a network that wait for each other
 RunSection exchanges();  // sharded optimizers and compressed gradients
 RunSection gpu();
 RunSection ranges();   // time in ranges, layers and calls, and the device time of what they launched
+RunSection layers();   // their time beside the machine's limits
 RunSection machine();  // CPUs, limits and GPUs that hold the job up
 RunSection accuracy();
 RunSection hangs();   // collectives that some ranks never entered, and ranks that did not end by themselves

@@ -131,7 +131,14 @@ void add_throughput(RunIterations& iterations, std::optional<double> images_per_
   }
 }
 
-// The description gives the operations of an image or of an iteration of all ranks, and the peak of one rank's device.
+// The peak of all ranks' devices: the description gives that of one, or it follows from the name of the device.
+std::optional<double> peak_flops(const RunAnalysis& run) {
+  if (const auto peak = run.config.number("peak_flops")) return *peak * run.ranks;
+  const std::string dtype = run.config.text("dtype");
+  return dtype.empty() ? std::nullopt : peak_flops_of(run.per_rank, dtype);
+}
+
+// The description gives the operations of an image or of an iteration of all ranks.
 void add_flops(RunAnalysis& run) {
   RunIterations& iterations = run.iterations;
   std::optional<double> flops = run.config.number("flops_per_iteration");
@@ -139,11 +146,39 @@ void add_flops(RunAnalysis& run) {
   if (!flops && of_image && images) flops = *of_image * *images;
   if (!flops || !(*flops > 0) || iterations.steady_median_ns <= 0) return;
   iterations.flops_per_s = *flops / (1e-9 * static_cast<double>(iterations.steady_median_ns));
-  std::optional<double> peak = run.config.number("peak_flops");
-  if (peak) *peak *= run.ranks;
-  const std::string dtype = run.config.text("dtype");
-  if (!peak && !dtype.empty()) peak = peak_flops_of(run.per_rank, dtype);
+  const auto peak = peak_flops(run);
   if (peak && *peak > 0) iterations.flops_share_of_peak = *iterations.flops_per_s / *peak;
+}
+
+// The mean of what the ranks measured; nothing unless all did.
+std::optional<double> measured_peak(const std::vector<RankSummary>& ranks, std::optional<double> LayerCosts::*peak) {
+  double sum = 0;
+  for (const RankSummary& rank : ranks) {
+    if (!(rank.layers.*peak)) return std::nullopt;
+    sum += *(rank.layers.*peak) / static_cast<double>(ranks.size());
+  }
+  return ranks.empty() ? std::nullopt : std::optional(sum);
+}
+
+// What the ranks' marks and the description say, as the mean of a rank.
+void add_layers(RunAnalysis& run) {
+  RunLayers& layers = run.layers;
+  layers.peak_flops = measured_peak(run.per_rank, &LayerCosts::peak_flops);
+  layers.peak_bytes = measured_peak(run.per_rank, &LayerCosts::peak_bytes);
+  if (const auto peak = peak_flops(run); peak && *peak > 0) layers.peak_flops = *peak / run.ranks;
+  if (const auto peak = run.config.number("peak_bytes_per_s"); peak && *peak > 0) layers.peak_bytes = *peak;
+  const auto images = run.config.number("images_per_iteration");
+  if (!images) return;
+  std::vector<const LayerCosts*> ranks;
+  for (const RankSummary& rank : run.per_rank) ranks.push_back(&rank.layers);
+  layers.work = sum_of_work(ranks);
+  // A rank of a pipeline computes its layers for the images of all its stages.
+  const double images_of_rank = *images * run.config.number("pipeline_stages").value_or(1) / run.ranks;
+  for (LayerWork& work : layers.work) {
+    work.flops *= images_of_rank / static_cast<double>(ranks.size());
+    work.bytes *= images_of_rank / static_cast<double>(ranks.size());
+    work.iteration_ns /= static_cast<double>(ranks.size());
+  }
 }
 
 constexpr double least_step_change = 0.02;  // of the median step
@@ -380,6 +415,7 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
   run.images = images_of(run);
   add_throughput(run.iterations, run.config.number("images_per_iteration"));
   add_flops(run);
+  add_layers(run);
   add_breakdown(run);
   return run;
 }

@@ -151,6 +151,7 @@ RankSummary summary_of(const RunIndex& index, std::size_t r) {
     summary.stream_idle = stream_idle(trace, rank, *correlations);
   }
   summary.ranges = range_statistics(trace, rank, correlations ? &*correlations : nullptr);
+  summary.layers = layer_costs(index.phases(), rank, summary.iterations, correlations ? &*correlations : nullptr);
   add_marks(trace, rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);

@@ -18,6 +18,7 @@
 #include "analysis/phases/losses.h"
 #include "analysis/phases/stage_times.h"
 #include "analysis/run/index/run_index.h"
+#include "analysis/run/layer_costs.h"
 #include "analysis/statistics/range_statistics.h"
 
 namespace paceline::analysis {
@@ -76,6 +77,7 @@ struct RankSummary {
   std::vector<GpuTrouble> gpu_troubles = {};
   std::optional<CgroupUse> cgroup = {};      // nothing without limits
   StageTimes stage = {};                     // of a pipeline
+  LayerCosts layers = {};                    // as the program states them
   std::vector<ExchangeTime> exchanges = {};  // of a sharded optimizer or of compressed gradients
 };
 

@@ -86,6 +86,12 @@ struct WrongClock {
   double ahead_ns = 0;   // of the other hosts, by the ends of collectives that all ranks leave together
 };
 
+// The layers of one rank in an iteration, mean over the ranks.
+struct RunLayers {
+  std::vector<LayerWork> work;                   // by kind and direction, the longest first; for all images of a rank
+  std::optional<double> peak_flops, peak_bytes;  // what a rank can do at most in a second
+};
+
 // What was lost of a run while it was recorded, over all ranks.
 struct RunLosses {
   std::uint64_t events = 0;       // of all threads
@@ -143,6 +149,7 @@ struct RunAnalysis {
   void keep_global_batch();
   std::optional<double> communication_share_of_step;  // 0 to 1, with waiting
   std::vector<RankSummary> per_rank;                  // in the order of the ranks
+  RunLayers layers;                                   // where the program states what they cost
   std::vector<RangeStatistics> ranges;                // of all ranks together, the largest total first
   std::vector<RankWaits> waits;                       // as per_rank
   std::vector<RankArrivals> arrivals;                 // as per_rank

@@ -54,6 +54,14 @@ void each_member(A& a, StageTimes& v) {
   a(v.iterations, v.parts);
 }
 template <class A>
+void each_member(A& a, LayerWork& v) {
+  a(v.kind, v.backward, v.flops, v.bytes, v.iteration_ns);
+}
+template <class A>
+void each_member(A& a, LayerCosts& v) {
+  a(v.work, v.peak_flops, v.peak_bytes);
+}
+template <class A>
 void each_member(A& a, ExchangeTime& v) {
   a(v.name, v.calls, v.bytes, v.overlap, v.median_ns);
 }
@@ -79,11 +87,11 @@ void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
          iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges,
-         descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
+         descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, layers, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
     clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations, phase_ns,
     iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges, descriptions,
-    accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
+    accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, layers, exchanges);
 }
 
 class Writer {

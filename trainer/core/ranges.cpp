@@ -13,7 +13,7 @@ namespace {
 constexpr std::array category_names = {"",          "iteration", "preprocess", "forward", "backward", "allreduce",
                                        "optimizer", "evaluate",  "checkpoint", "startup", "layer",    "run",
                                        "accuracy",  "wait",      "staleness",  "fault",   "stage",    "microbatch",
-                                       "send",      "receive",   "part"};
+                                       "send",      "receive",   "part",       "layers"};
 
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");
@@ -53,6 +53,8 @@ nvtxEventAttributes_t attributes(Category category, const RangeName& name, std::
 
 }  // namespace
 
+bool is_profiled() { return domain().handle != nullptr; }
+
 RangeName::RangeName(const std::string& name) : handle_(nvtxDomainRegisterStringA(domain().handle, name.c_str())) {}
 
 Range::Range(Category category) {
@@ -84,10 +86,10 @@ void push_range(Category category, const RangeName& name, std::uint64_t payload)
 
 void pop_range() { nvtxDomainRangePop(domain().handle); }
 
-void mark_run(const std::string& json) {
-  nvtxEventAttributes_t event = attributes(Category::run);
+void mark(Category category, const std::string& text) {
+  nvtxEventAttributes_t event = attributes(category);
   event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-  event.message.ascii = json.c_str();
+  event.message.ascii = text.c_str();
   nvtxDomainMarkEx(domain().handle, &event);
 }
 

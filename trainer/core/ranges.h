@@ -33,8 +33,12 @@ enum class Category : std::uint32_t {
   microbatch,  // forward or backward of one microbatch; payload: its number, counted from 0
   send,        // to the next or the previous stage; payload: bytes
   receive,     // likewise; most of it is waiting
-  part         // of the network that no stage divides, named by its first layer; payload: its relative cost
+  part,        // of the network that no stage divides, named by its first layer; payload: its relative cost
+  layers       // the costs of layers, a JSON object
 };
+
+// Whether a tool receives ranges and marks.
+bool is_profiled();
 
 // A registered name for ranges and marks. Make it once and use it often.
 class RangeName {
@@ -62,8 +66,10 @@ void push_range(Category category, const RangeName& name);
 void push_range(Category category, const RangeName& name, std::uint64_t payload);  // layer: bytes of its gradient
 void pop_range();
 
-// Marks the description of the run, a JSON object, once; and the test accuracy (0 to 1) after each evaluation.
-void mark_run(const std::string& json);
+// Marks a JSON object: the description of the run, once, and the costs of its layers.
+void mark(Category category, const std::string& json);
+
+// Marks the test accuracy (0 to 1) after an evaluation.
 void mark_accuracy(double accuracy);
 
 // Marks an event with a number: the bytes of a bucket whose gradients are ready to be sent, the updates that a gradient

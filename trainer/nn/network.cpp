@@ -182,10 +182,7 @@ double Network::forward_flops() const {
 
 double Network::train_flops() const {
   double total = 0;
-  for (const Layer& layer : layers_) {
-    const bool reads_image = layer.input == 0 && before_ == 0;
-    total += (reads_image ? 2 : 3) * 2 * layer.multiply_adds();
-  }
+  for (const Layer& layer : layers_) total += (has_data_gradient(layer) ? 3 : 2) * 2 * layer.multiply_adds();
   return total;
 }
 

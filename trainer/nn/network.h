@@ -73,6 +73,9 @@ class Network {
   int layers_before() const { return before_; }
   int layers_after() const { return after_; }
 
+  // Whether backward computes the gradient of the layer's input: not if that is the image.
+  bool has_data_gradient(const Layer& layer) const { return layer.input != 0 || before_ > 0; }
+
   std::int64_t parameter_count() const;
   double forward_flops() const;  // of one image; 2 × multiply-adds
   double train_flops() const;    // forward and both gradients; the image has no gradient

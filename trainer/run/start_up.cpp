@@ -18,8 +18,10 @@
 #include "trainer/guard/agreement.h"
 #include "trainer/guard/interrupt.h"
 #include "trainer/guard/rank_check.h"
+#include "trainer/nn/models.h"
 #include "trainer/optim/make_optimizer.h"
 #include "trainer/pipeline/pipelined_updater.h"
+#include "trainer/reporting/layer_marks.h"
 #include "trainer/run/checkpointing.h"
 #include "trainer/run/staged_job.h"
 #include "trainer/updaters/threads.h"
@@ -281,7 +283,7 @@ void mark_parts(const StagedRun& run) {
 void announce(const Job& job) {
   const TrainOptions& o = job.options;
   nlohmann::json run = describe(job);
-  mark_run(run.dump());
+  mark(Category::run, run.dump());
   run.update({{"iterations", job.iterations},
               {"threads", job.threads},
               {"lr", scaled_rate(o.optimization.rate, job.global_batch())},
@@ -390,6 +392,9 @@ std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& s
         std::make_unique<Journal>(job.ranks.rank(), job.options.log, job.options.resume, job.options.tensorboard);
   });
   start::announce(job);
+  const ModelOptions model = start::model_options(job);
+  mark_layers(job.staged ? job.staged->network : build_network(model), model.batch_size, model.dtype,
+              surroundings.gpu == nullptr);
   start::make_loader(job);
   start::make_job_updater(job);
   if (!job.options.checkpoint.empty()) {

@@ -43,6 +43,14 @@ waits = {rank["rank"]: rank["waits"] for rank in ranks}
 # 720 ms in each of 6 iterations. Rank 0 is late too when it writes the log or the machine is busy.
 assert waits[1]["caused_ns"] > 5 * 600e6 > 5 * waits[0]["caused_ns"], waits
 
+# The layers' operations are those of the whole step, and both peaks are measured.
+layers = report["runs"][0]["layers"]
+operations = sum(row["flops"] for row in layers["work"])
+assert abs(operations / (4 * start("slow")["flops_per_image"]) - 1) < 1e-9, (operations, start("slow"))
+assert {(row["kind"], row["pass"]) for row in layers["work"]} >= {
+    (kind, which) for kind in ("convolution 3×3", "batch norm", "linear") for which in ("forward", "backward")}, layers
+assert 1e8 < layers["peak_flops"] < 1e14 and 1e7 < layers["peak_bytes_per_s"] < 1e13, layers
+
 slow = named("slow", "slow-rank")
 assert len(slow) == 6 and {row["rank"] for row in slow} == {"1"}, slow
 assert all(int(row["duration_ns"]) >= 720e6 and row["category"] == "fault" for row in slow), slow

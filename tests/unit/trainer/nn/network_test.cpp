@@ -8,6 +8,7 @@
 
 #include "trainer/core/error.h"
 #include "trainer/nn/init.h"
+#include "trainer/nn/layer_cost.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train {
@@ -54,6 +55,51 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedNetwork,
                                          Published{"vgg16_bn", 0, 0, 138365992},        //
                                          Published{"vgg19_bn", 0, 0, 143678248}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// 4 → 8 channels on 6 × 6 pixels, batch 2, fp32: x 576 bytes, y 1152, weights 4 × 8 × 9 = 288 numbers, or 576 bytes for
+// each image; 8 × 36 × 36 = 10,368 multiply-adds.
+TEST(LayerCost, CountsEachTensorOnce) {
+  Network network({4, 6, 6});
+  const int conv = network.convolution("conv", 0, 8, 3, 1, false);
+  const int norm = network.batch_norm("norm", conv, true);
+  const int sum = network.add_relu("sum", norm, conv);
+  network.linear("linear", network.average_pool("pool", sum, 6), 10);
+  const auto cost = [&](std::size_t layer, std::int64_t batch = 2, std::size_t element = 4) {
+    const Layer& of = network.layers()[layer];
+    return cost_of(of, network.has_data_gradient(of), batch, element);
+  };
+  EXPECT_EQ(kind_name(network.layers()[1]), "convolution 3×3");
+  EXPECT_EQ(cost(1).forward.flops, 2 * 10368);
+  EXPECT_EQ(cost(1).forward.bytes, 576 + 1152 + 576);
+  EXPECT_EQ(cost(1).backward.flops, 2 * 10368);  // the image has no gradient
+  EXPECT_EQ(cost(1).backward.bytes, 576 + 1152 + 576);
+  EXPECT_EQ(cost_of(network.layers()[1], true, 2, 4).backward.flops, 4 * 10368);
+  EXPECT_EQ(cost_of(network.layers()[1], true, 2, 4).backward.bytes, 2 * 576 + 1152 + 2 * 576);
+  EXPECT_EQ(cost_of(network.layers()[1], true, 2, 2).backward.bytes, 2 * 288 + 576 + 288 + 576);  // bf16, fp32 gradient
+  EXPECT_EQ(kind_name(network.layers()[2]), "batch norm and ReLU");
+  EXPECT_EQ(cost(2).forward.bytes, 2 * 1152);
+  EXPECT_EQ(cost(2).backward.bytes, 3 * 1152);
+  EXPECT_EQ(cost(2).forward.flops, 0);
+  EXPECT_EQ(cost(3).forward.bytes, 3 * 1152);
+  EXPECT_EQ(cost(4).backward.bytes, 1152 + 32);
+  EXPECT_EQ(cost(5).forward.flops, 2 * 80);
+  EXPECT_EQ(cost(5).forward.bytes, 32 + 40 + 4 * 90 / 2);
+}
+
+// The costs of all layers are those of the network.
+TEST(LayerCost, AddsUpToTheNetworksOperations) {
+  for (const char* name : {"resnet50", "vgg16_bn"}) {
+    const Network network = build_network(imagenet(name));
+    double forward = 0, backward = 0;
+    for (const Layer& layer : network.layers()) {
+      const LayerCost cost = cost_of(layer, network.has_data_gradient(layer), 1, 4);
+      forward += cost.forward.flops;
+      backward += cost.backward.flops;
+    }
+    EXPECT_DOUBLE_EQ(forward, network.forward_flops()) << name;
+    EXPECT_DOUBLE_EQ(forward + backward, network.train_flops()) << name;
+  }
+}
 
 // With the stride in the first 1×1 convolution there are fewer operations and the same parameters.
 TEST(Network, ResNet50Version1HasFewerOperations) {
