@@ -12,6 +12,7 @@
 #include "viewer/drawing/appearance.h"
 #include "viewer/merging/merge_dialog.h"
 #include "viewer/options.h"
+#include "viewer/session/destination.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/window/exports.h"
 #include "viewer/window/window.h"
@@ -52,6 +53,11 @@ void apply_view(RunPage& page, const Options& options, std::function<void(const 
     wanted = {options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
     if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
     state.jump_to(wanted);
+  }
+  if (!options.at.isEmpty()) {
+    const Destinations places = destinations(page.run(), options.at, true);
+    if (places.found.empty()) throw Error("--at: " + places.missing.toStdString());
+    go_to(state, places.found.front());
   }
   if (options.select.isEmpty()) return;
   page.select_name(options.select, wanted,
@@ -134,6 +140,8 @@ int run(int argc, char** argv) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
   }
   if (qgetenv("QT_QPA_PLATFORM").startsWith("offscreen")) qInstallMessageHandler(&show_only_failures);
+  const double scale = options.scale > 0 ? options.scale : options.screenshot.isEmpty() ? remembered_scale() : 1;
+  if (scale != 1 && !is_set("QT_SCALE_FACTOR")) qputenv("QT_SCALE_FACTOR", QByteArray::number(scale));
   QApplication application(argc, argv);
   QApplication::setApplicationName("paceline-view");
   QApplication::setDesktopFileName("paceline-view");  // the desktop takes name and icon from this file
@@ -168,6 +176,8 @@ int run(int argc, char** argv) {
     window.merge(options.runs, options.clock);
     return QApplication::exec();
   }
+  if (options.scale > 0) remember_scale(options.scale);
+  if (options.runs.isEmpty()) window.reopen();
   for (const QString& path : options.runs) {
     if (options.follow) {
       window.follow(path);

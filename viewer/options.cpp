@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <QRegularExpression>
+#include <QUrl>
+#include <QUrlQuery>
 #include <cmath>
 
 #include "analysis/load/merge.h"
@@ -27,10 +29,13 @@ std::optional<double> time_option(const std::string& name, const std::string& te
 Options parse_options(int argc, char** argv) {
   CLI::App app{"Shows runs of a training job on a timeline.", "paceline-view"};
   std::vector<std::string> runs;
-  std::string screenshot, size = "1600x900", from, to, iterations, select, theme, panel;
+  std::string screenshot, size = "1600x900", from, to, iterations, select, at, theme, panel;
   Options options;
   app.set_version_flag("--version", [] { return version_text("paceline-view"); });
-  app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
+  app.add_option(
+      "RUN", runs,
+      "Directories of traces, single traces in any format that paceline reads, or links that begin with paceline:. "
+      "Without any, the runs that were open last");
   app.add_option("--screenshot", screenshot,
                  "Write a picture of the window to this file (PNG, SVG) and end. Needs no display")
       ->type_name("FILE");
@@ -39,6 +44,12 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--to", to, "End of the view")->type_name("T");
   app.add_option("--iterations", iterations, "Show iterations A to B, both included")->type_name("A:B");
   app.add_option("--select", select, "Select the first slice with this name in the view")->type_name("NAME");
+  app.add_option("--at", at,
+                 "Go to a time, an iteration, a rank or a name: 1.25s, \"iteration 12\", \"rank 3\", backward")
+      ->type_name("PLACE");
+  app.add_option("--scale", options.scale, "The size of texts and rows, for this start and the next ones: 1.25")
+      ->type_name("FACTOR")
+      ->check(CLI::Range(0.5, 4.0));
   app.add_option("--theme", theme, "light or dark. The default is the desktop's theme")
       ->check(CLI::IsMember({"light", "dark"}));
   std::vector<std::string> titles;
@@ -60,6 +71,17 @@ Options parse_options(int argc, char** argv) {
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {
     app.parse(argc, argv);
+    for (std::string& run : runs) {
+      if (!run.starts_with("paceline:")) continue;
+      const QUrl link(QString::fromStdString(run));
+      const QUrlQuery query(link);
+      const auto take = [&](const char* key, std::string& value) {
+        if (query.hasQueryItem(key)) value = query.queryItemValue(key, QUrl::FullyDecoded).toStdString();
+      };
+      take("from", from), take("to", to), take("at", at), take("select", select);
+      run = link.path(QUrl::FullyDecoded).toStdString();
+      if (run.empty()) throw CLI::ValidationError("RUN", "the link names no run: write paceline:/DIRECTORY?at=PLACE");
+    }
     static const QRegularExpression size_form("^([0-9]{2,5})x([0-9]{2,5})$"), pair_form("^([0-9]+)(?::([0-9]+))?$");
     const auto sizes = size_form.match(QString::fromStdString(size));
     if (!sizes.hasMatch()) throw CLI::ValidationError("--size", "'" + size + "' is not of the form 1600x900");
@@ -83,8 +105,8 @@ Options parse_options(int argc, char** argv) {
       throw CLI::ValidationError("--align", "goes without --compare and --follow");
     }
     if (options.compare && runs.size() != 2) throw CLI::ValidationError("--compare", "give the two RUNs to compare");
-    if (options.compare && (options.follow || !select.empty() || !panel.empty())) {
-      throw CLI::ValidationError("--compare", "goes without --follow, --select and --panel");
+    if (options.compare && (options.follow || !select.empty() || !panel.empty() || !at.empty())) {
+      throw CLI::ValidationError("--compare", "goes without --follow, --select, --panel and --at");
     }
     if (!screenshot.empty() && runs.size() != 1 && !options.compare && !options.merge) {
       throw CLI::ValidationError("--screenshot", "give one RUN to draw");
@@ -95,6 +117,7 @@ Options parse_options(int argc, char** argv) {
   for (const std::string& run : runs) options.runs << QString::fromStdString(run);
   options.screenshot = QString::fromStdString(screenshot);
   options.select = QString::fromStdString(select);
+  options.at = QString::fromStdString(at);
   options.panel = QString::fromStdString(panel);
   options.theme = QString::fromStdString(theme);
   return options;

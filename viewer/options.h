@@ -20,8 +20,10 @@ struct Options {
   std::optional<double> from_ns, to_ns;
   std::optional<std::pair<std::int64_t, std::int64_t>> iterations;  // first and last
   QString select;
-  QString theme;  // "light", "dark", or empty for the desktop's
-  QString panel;  // the title of the panel to open
+  QString at;        // as "Go to" takes it
+  double scale = 0;  // of texts and rows; 0: as remembered
+  QString theme;     // "light", "dark", or empty for the desktop's
+  QString panel;     // the title of the panel to open
   bool fold = false, counters = false, follow = false;
   bool compare = false;  // the two runs on one page
   bool merge = false;    // the runs as one, after a dialog

@@ -35,6 +35,7 @@ void add_info(CLI::App& app, Command& chosen);
 // `processes`: those that share the work, in the program that mpirun starts for it (paceline-report-mpi); else null.
 void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* processes = nullptr);
 void add_compare(CLI::App& app, Command& chosen);
+void add_history(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
 void add_whatif(CLI::App& app, Command& chosen);
 void add_query(CLI::App& app, Command& chosen);

@@ -63,6 +63,7 @@ int run(int argc, char** argv) {
   paceline::cli::add_info(app, chosen);
   paceline::cli::add_report(app, chosen);
   paceline::cli::add_compare(app, chosen);
+  paceline::cli::add_history(app, chosen);
   paceline::cli::add_whatif(app, chosen);
   paceline::cli::add_query(app, chosen);
   paceline::cli::add_export(app, chosen);

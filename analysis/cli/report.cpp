@@ -33,17 +33,19 @@ namespace fs = std::filesystem;
 struct Format {
   const char* name;
   const char* extension;
-  std::string (*render)(const analysis::Report&);
+  std::string (*render)(const analysis::Report&, analysis::Extent);
 };
 
-constexpr Format formats[] = {{"html", ".html", analysis::render_html},
-                              {"md", ".md", analysis::render_markdown},
-                              {"json", ".json", analysis::render_json},
-                              {"csv", ".csv", analysis::render_csv},
-                              {"text", ".txt", analysis::render_text}};
+constexpr Format formats[] = {
+    {"html", ".html", analysis::render_html},
+    {"md", ".md", analysis::render_markdown},
+    {"json", ".json", [](const analysis::Report& report, analysis::Extent) { return analysis::render_json(report); }},
+    {"csv", ".csv", [](const analysis::Report& report, analysis::Extent) { return analysis::render_csv(report); }},
+    {"text", ".txt", analysis::render_text}};
 
 struct ReportCommandOptions {
   std::vector<std::string> formats;
+  bool summary = false;
   std::string output;
   std::vector<std::string> runs;
   analysis::ScalingOptions scaling;
@@ -116,8 +118,9 @@ int report(const ReportCommandOptions& options, analysis::ReadingProcesses* proc
   const std::optional<analysis::Report> made = read_and_build(options, processes);
   if (!made) return 0;
   const analysis::Report& built = *made;
+  const analysis::Extent extent = options.summary ? analysis::Extent::summary : analysis::Extent::whole;
   if (options.output.empty()) {
-    std::cout << format_named(names.front()).render(built);
+    std::cout << format_named(names.front()).render(built, extent);
     return 0;
   }
   const bool directory = names.size() > 1 || is_directory_name(options.output);
@@ -125,7 +128,7 @@ int report(const ReportCommandOptions& options, analysis::ReadingProcesses* proc
     const Format& format = format_named(name);
     const fs::path path =
         directory ? fs::path(options.output) / (std::string("report") + format.extension) : fs::path(options.output);
-    write_file(path, format.render(built));
+    write_file(path, format.render(built, extent));
     if (!directory || name != "csv") continue;
     for (const analysis::CsvFile& table : analysis::render_csv_tables(built)) {
       write_file(fs::path(options.output) / table.name, table.text);
@@ -188,6 +191,10 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
       ->delimiter(',')
       ->allow_extra_args(false)  // the next argument is a RUN
       ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
+  command->add_flag(
+      "--summary", options->summary,
+      "One page: the verdict, the main figures, what costs most, the best changes. As md it is the comment "
+      "on a change. For text, md and html");
   command
       ->add_option("-o,--output", options->output,
                    "File to write. It is taken as a directory if it is one, ends in /, or if there are several "
@@ -234,6 +241,10 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
     }
     if (options->formats.size() > 1 && options->output.empty()) {
       throw CLI::ValidationError("--format", "several formats need -o DIRECTORY");
+    }
+    const auto whole_only = [](const std::string& format) { return format == "json" || format == "csv"; };
+    if (options->summary && std::ranges::any_of(options->formats, whole_only)) {
+      throw CLI::ValidationError("--summary", "goes with the formats text, md and html");
     }
     chosen = [options, processes] {
       if (processes == nullptr && launched_processes() > 1) return become_shared();

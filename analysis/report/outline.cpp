@@ -26,9 +26,34 @@ void take_picture(std::vector<Chart>& charts, std::vector<Chart>& picture) {
   charts.erase(others.begin(), others.end());
 }
 
+// Keeps what fits one page: two charts, the reasons that cost most with their first sentence, and the best changes.
+void shorten(Outline& outline) {
+  constexpr std::size_t charts = 2, reasons = 5, changes = 3;
+  // The time of iterations matters more than the division of the whole run.
+  std::ranges::stable_partition(outline.picture, [](const Chart& chart) { return chart.kind == "iterations"; });
+  outline.picture.resize(std::min(charts, outline.picture.size()));
+  for (Chart& chart : outline.picture) chart.height = std::min(chart.height, 170);
+  outline.reasons.resize(std::min(reasons, outline.reasons.size()));
+  for (Finding& reason : outline.reasons) reason.text = split_sentences(reason.text).first;
+  outline.changes.resize(std::min<std::size_t>(1, outline.changes.size()));
+  for (Table& table : outline.changes) {
+    table.rows.resize(std::min(changes, table.rows.size()));
+    table.note.clear();
+    // What a step becomes, without how it was computed.
+    for (std::size_t c = table.columns.size(); c-- > 0;) {
+      if (table.columns[c] != "median step" && table.columns[c] != "moves") continue;
+      const auto at = static_cast<std::ptrdiff_t>(c);
+      table.columns.erase(table.columns.begin() + at);
+      for (auto& row : table.rows) row.erase(row.begin() + at);
+      table.last_is_text = table.last_is_text && c < table.columns.size();
+    }
+  }
+  outline.remarks.clear(), outline.tables.clear(), outline.charts.clear(), outline.runs.clear();
+}
+
 }  // namespace outline_parts
 
-Outline outline_of(const Report& report, Table::Place place) {
+Outline outline_of(const Report& report, Table::Place place, Extent extent) {
   using namespace outline_parts;
   Outline out{.focus = focus_of(report)};
   out.tables = scaling_tables(report);
@@ -60,6 +85,7 @@ Outline outline_of(const Report& report, Table::Place place) {
     }
   }
   std::ranges::stable_sort(out.reasons, costs_more);
+  if (extent == Extent::summary) shorten(out);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/report/render.h"
 #include "analysis/report/report.h"
 #include "analysis/report/section.h"
 
@@ -29,8 +30,8 @@ struct Outline {
   std::vector<RunDetails> runs = {};  // as Report::runs
 };
 
-// `place` is Table::Place::terminal or documents.
-Outline outline_of(const Report& report, Table::Place place);
+// `place` is Table::Place::terminal or documents. A summary has no details: the parts about scaling and runs are empty.
+Outline outline_of(const Report& report, Table::Place place, Extent extent = Extent::whole);
 
 // "1.20 s, 12.3 % of the wall time: " before a reason that has a cost; "" before others. In a report about several runs
 // the name of the run stands first.

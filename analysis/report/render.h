@@ -2,6 +2,7 @@
 // The renderings of a report. Each returns the whole document, ending in a newline.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,16 @@ namespace paceline::analysis {
 // The schema paceline.report/1; what does not apply is absent. Everything else renders the same figures.
 nlohmann::ordered_json report_json(const Report& report);
 
-std::string render_json(const Report& report);      // report_json() as text
-std::string render_text(const Report& report);      // for the terminal
-std::string render_markdown(const Report& report);  // for an issue or a wiki
-std::string render_csv(const Report& report);       // one row a run and rank, and one a table's row
-std::string render_html(const Report& report);      // one file, nothing loaded from elsewhere
+// A summary has the verdict, the main figures, what costs most and the best changes: one page, or the comment on a
+// change.
+enum class Extent : std::uint8_t { whole, summary };
+
+std::string render_json(const Report& report);                                     // report_json() as text
+std::string render_text(const Report& report, Extent extent = Extent::whole);      // for the terminal
+std::string render_markdown(const Report& report, Extent extent = Extent::whole);  // for an issue or a wiki
+std::string render_csv(const Report& report);  // one row a run and rank, and one a table's row
+std::string render_html(const Report& report,
+                        Extent extent = Extent::whole);  // one file, nothing loaded from elsewhere
 
 // A table as a file.
 struct CsvFile {

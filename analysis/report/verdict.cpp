@@ -147,13 +147,18 @@ std::string state_of_run(const Report& report, const RunAnalysis& run) {
   std::string text = without_full_stop(report.headline);
   bool behind_headline = true;
   if (run.efficiencies && run.ranks > 1 && report.scaling.comparisons.empty() && report.scaling.points.size() < 2) {
-    text = fmt::format("{} do useful work during {} of a step of {}", ranks_text(run),
+    text = fmt::format("{} do useful work during {} of a step of {} (median)", ranks_text(run),
                        percent(run.efficiencies->parallel), duration(run.iterations.steady_median_ns));
     behind_headline = false;
+  } else if (run.iterations.count > 0 && report.runs.size() == 1) {
+    text = fmt::format("{} {} {} for a step (median)", ranks_text(run), run.ranks == 1 ? "takes" : "take",
+                       duration(run.iterations.steady_median_ns));
+    behind_headline = false;
   }
-  if (const std::string limit = limit_of_run(run, behind_headline); !limit.empty()) text += "; " + limit;
-  if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
-  if (is_starved(run)) return starved_sentence(run) + text + ".";
+  const std::string limit = limit_of_run(run, behind_headline), rank = rank_text(run);
+  if (is_starved(run)) return starved_sentence(run) + capitalised(rank.empty() ? text : rank) + ".";
+  if (!limit.empty()) text += "; " + limit;
+  if (!rank.empty()) text += (limit.find(", and ") != std::string::npos ? "; " : ", and ") + rank;
   if (const std::string slow = slow_iterations_text(run); !slow.empty()) text += "; " + slow;
   return text + ".";
 }
@@ -251,9 +256,9 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 }
 
 std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
-  return fmt::format("Make this change first: {}. It is predicted to take a step from {} to {} ({:.1f} % less){}.",
-                     first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio),
-                     brings) +
+  return fmt::format(
+             "Make this change first: {}. It is predicted to take the mean step from {} to {} ({:.1f} % less){}.",
+             first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), brings) +
          training_note(first);
 }
 

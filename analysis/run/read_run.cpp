@@ -15,6 +15,7 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
+#include "profiler/format/header_reader.h"
 
 namespace paceline::analysis {
 namespace run_reading {
@@ -100,7 +101,20 @@ Part read_part(const RunPaths& paths, const RunReading& reading, const Progress&
   }
 }
 
-ReadRun analysed(Part& part, const std::string& path) {
+// Nothing where the file has no UTC time, or lies in an archive that was unpacked to read it.
+std::optional<std::int64_t> recorded_utc_ns(const RankSummary& rank) {
+  if (rank.format != "pace") return std::nullopt;
+  try {
+    format::TraceFacts facts;
+    format::DamageLog damage;
+    format::read_header(format::InputFile(rank.path), facts, damage);
+    return facts.header.start_utc_ns;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+ReadRun analysed_part(Part& part, const std::string& path) {
   if (part.whole) {
     std::vector<std::string> notes = part.whole->notes;
     return {analyse_run(*part.whole, path), std::move(notes)};
@@ -113,6 +127,15 @@ ReadRun analysed(Part& part, const std::string& path) {
     if (range.category == "point-to-point") messages += range.durations.count();
   }
   read.run.unmatched_messages = messages;
+  return read;
+}
+
+ReadRun analysed(Part& part, const std::string& path) {
+  std::optional<std::int64_t> recorded;
+  if (part.whole && !part.whole->ranks.empty()) recorded = part.whole->ranks.front().utc_of_zero_ns;
+  ReadRun read = analysed_part(part, path);
+  if (!recorded && !read.run.per_rank.empty()) recorded = recorded_utc_ns(read.run.per_rank.front());
+  read.run.recorded_utc_ns = recorded;
   return read;
 }
 

@@ -127,22 +127,23 @@ struct RunAnalysis {
 
   // Another tool's trace, to which advice about `paceline record` does not apply.
   bool foreign() const { return !format.empty() && format != "pace"; }
-  int ranks = 0;                               // of the job; per_rank has fewer where files are missing
-  std::vector<std::string> hosts;              // different ones
-  std::int64_t span_ns = 0;                    // from the run's zero to the last event of any rank
-  std::int64_t wall_ns = 0;                    // the longest of the ranks
-  RunConfig config;                            // the run's description
-  std::vector<RankBatch> unequal_batches;      // in the order of per_rank; empty if all describe the same
-  std::optional<double> images;                // over the whole job
-  std::optional<double> images_per_s() const;  // over the whole job
-  std::optional<double> accuracy;              // the last one, 0 to 1
-  std::optional<double> best_accuracy;         // the highest one
-  std::optional<double> seconds_to_accuracy;   // since the run's zero
-  double target_accuracy = 0.9;                // that of seconds_to_accuracy
-  std::vector<AccuracyPoint> accuracy_curve;   // in the order of time
-  RunIterations iterations;                    // the training steps
-  bool communication_observed = true;          // false: nothing of what the ranks exchanged is in the trace
-  std::optional<Efficiencies> efficiencies;    // nothing where communication was not observed
+  std::optional<std::int64_t> recorded_utc_ns;  // when the first process began to record, where the files have it
+  int ranks = 0;                                // of the job; per_rank has fewer where files are missing
+  std::vector<std::string> hosts;               // different ones
+  std::int64_t span_ns = 0;                     // from the run's zero to the last event of any rank
+  std::int64_t wall_ns = 0;                     // the longest of the ranks
+  RunConfig config;                             // the run's description
+  std::vector<RankBatch> unequal_batches;       // in the order of per_rank; empty if all describe the same
+  std::optional<double> images;                 // over the whole job
+  std::optional<double> images_per_s() const;   // over the whole job
+  std::optional<double> accuracy;               // the last one, 0 to 1
+  std::optional<double> best_accuracy;          // the highest one
+  std::optional<double> seconds_to_accuracy;    // since the run's zero
+  double target_accuracy = 0.9;                 // that of seconds_to_accuracy
+  std::vector<AccuracyPoint> accuracy_curve;    // in the order of time
+  RunIterations iterations;                     // the training steps
+  bool communication_observed = true;           // false: nothing of what the ranks exchanged is in the trace
+  std::optional<Efficiencies> efficiencies;     // nothing where communication was not observed
   std::optional<Breakdown> breakdown;  // of a step, into parts that shrink with more ranks and parts that do not
   bool global_batch_kept = false;      // whether keep_global_batch() was called
   // Ranks of all runs share one batch, so the optimizer does not shrink: computes the breakdown again.

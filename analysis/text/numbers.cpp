@@ -73,6 +73,14 @@ std::string duration(std::int64_t ns) { return seconds(static_cast<double>(ns) *
 
 std::string point_in_time(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
 
+std::string utc_time(std::int64_t utc_ns) {
+  const std::time_t seconds = utc_ns / 1'000'000'000;
+  std::tm date{};
+  gmtime_r(&seconds, &date);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday,
+                     date.tm_hour, date.tm_min, date.tm_sec);
+}
+
 std::string bytes(double value) { return scaled(value, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}, "B"); }
 
 std::string bytes_per_second(double value) { return bytes(value) + "/s"; }

@@ -28,6 +28,8 @@ std::string seconds(double value);
 std::string duration(std::int64_t ns);
 // A point in time since the run's zero, always in seconds and to the millisecond: "1.204 s".
 std::string point_in_time(std::int64_t ns);
+// A date, from nanoseconds since 1970: "2026-11-22T10:04:05Z".
+std::string utc_time(std::int64_t utc_ns);
 
 // Sizes and rates in powers of ten, as networks count.
 std::string bytes(double value);              // "44.7 MB"

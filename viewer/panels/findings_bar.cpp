@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/panels/findings_bar.h"
 
+#include <QApplication>
+#include <QClipboard>
+#include <QFileInfo>
 #include <QMenu>
 #include <QPainter>
+#include <QUrl>
+#include <QUrlQuery>
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/report/changes.h"
 #include "viewer/drawing/labels.h"
@@ -33,6 +39,21 @@ QString first_clause(const QString& text) {
   qsizetype end = semicolon < 0 || (stop >= 0 && stop < semicolon) ? stop : semicolon;
   if (end < 0) end = text.endsWith('.') ? text.size() - 1 : text.size();
   return text.left(end);
+}
+
+// "paceline:/runs/a?from=1200ns&to=3400ns&at=rank 3", which paceline-view opens on any machine with these files.
+QString link_to(const Run& run, const ShownFinding& finding) {
+  QUrl link;
+  link.setScheme("paceline");
+  link.setPath(QFileInfo(run.path).absoluteFilePath());
+  QUrlQuery query;
+  if (finding.range) {
+    query.addQueryItem("from", QString("%1ns").arg(std::llround(finding.range->begin_ns)));
+    query.addQueryItem("to", QString("%1ns").arg(std::llround(finding.range->end_ns)));
+  }
+  if (finding.rank) query.addQueryItem("at", QString("rank %1").arg(run.trace.ranks[*finding.rank].rank));
+  link.setQuery(query);
+  return link.toString(QUrl::FullyEncoded);
 }
 
 }  // namespace findings_bar
@@ -82,7 +103,17 @@ void FindingsBar::show_insight() {
                    [this] { Q_EMIT state_.panel_wanted("Report"); });
   }
   for (const ShownFinding& finding : insight.findings) {
-    add(finding.text, finding.details, findings_bar::icon_of(finding), [this, &finding] { go_to(finding); });
+    QToolButton* button =
+        add(finding.text, finding.details, findings_bar::icon_of(finding), [this, &finding] { go_to(finding); });
+    button->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(button, &QWidget::customContextMenuRequested, button, [this, button, &finding](const QPoint& point) {
+      auto* menu = new QMenu(button);
+      menu->setAttribute(Qt::WA_DeleteOnClose);
+      menu->addAction("Copy a link to this place", button, [this, &finding] {
+        QApplication::clipboard()->setText(findings_bar::link_to(document_.run(), finding));
+      });
+      menu->popup(button->mapToGlobal(point));
+    });
   }
   fit();
   update();

@@ -27,6 +27,7 @@ class Legend : public QWidget {
   QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
   bool hasHeightForWidth() const override { return true; }
   int heightForWidth(int width) const override;
+  void resizeEvent(QResizeEvent*) override { updateGeometry(); }  // another width may need another line
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -79,6 +79,7 @@ TableKind names_table_kind() {
                       {"p95", "95th percentile of their durations"},
                       {"Longest", "a click goes to it"}},
           .sorted_by = 3,
+          .filtered = true,
           .of_range = true,
           .make = names_table::make};
 }

@@ -4,7 +4,9 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QHBoxLayout>
 #include <QHeaderView>
+#include <QLineEdit>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <numeric>
@@ -45,9 +47,20 @@ void TableModel::show(std::vector<TableRow> rows) {
   endResetModel();
 }
 
+void TableModel::set_filter(const QString& words) {
+  beginResetModel();
+  words_ = words.split(' ', Qt::SkipEmptyParts);
+  arrange();
+  endResetModel();
+}
+
 void TableModel::arrange() {
   order_.resize(rows_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::erase_if(order_, [&](std::size_t row) {
+    const QString& text = rows_[row].cells.front().text;
+    return !std::ranges::all_of(words_, [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+  });
   if (sorted_by_ < 0) return;
   const auto column = static_cast<std::size_t>(sorted_by_);
   const bool descending = direction_ == Qt::DescendingOrder;
@@ -66,7 +79,7 @@ void TableModel::sort(int column, Qt::SortOrder order) {
   direction_ = order;
   const std::vector<std::size_t> before = order_;
   arrange();
-  std::vector<int> now(order_.size());
+  std::vector<int> now(rows_.size());
   for (std::size_t row = 0; row < order_.size(); ++row) now[order_[row]] = static_cast<int>(row);
   for (const QModelIndex& index : persistentIndexList()) {
     changePersistentIndex(index, this->index(now[before[static_cast<std::size_t>(index.row())]], index.column()));
@@ -74,7 +87,7 @@ void TableModel::sort(int column, Qt::SortOrder order) {
   Q_EMIT layoutChanged();
 }
 
-int TableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : int(rows_.size()); }
+int TableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : int(order_.size()); }
 
 QVariant TableModel::data(const QModelIndex& index, int role) const {
   const auto column = static_cast<std::size_t>(index.column());
@@ -135,8 +148,20 @@ TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addWidget(note_);
+  auto* above = new QHBoxLayout;
+  above->addWidget(note_, 1);
+  layout->addLayout(above);
   layout->addWidget(view_, 1);
+  if (kind_.filtered) {
+    auto* filter = new QLineEdit;
+    filter->setPlaceholderText("Filter by name");
+    filter->setAccessibleName("Filter the rows by name");
+    filter->setClearButtonEnabled(true);
+    filter->setMaximumWidth(220);
+    above->setContentsMargins(0, 3, 8, 3);
+    above->addWidget(filter);
+    connect(filter, &QLineEdit::textChanged, this, [this](const QString& words) { model_.set_filter(words); });
+  }
   auto* copying = new QAction("Copy the table", view_);
   copying->setShortcut(QKeySequence::Copy);
   copying->setShortcutContext(Qt::WidgetShortcut);

@@ -64,6 +64,7 @@ struct TableKind {
   QString name;  // for screen readers
   std::vector<TableColumn> columns;
   int sorted_by = 0;       // this column at first, the largest value first
+  bool filtered = false;   // a field above the table filters the rows by the words in their first cell
   bool of_range = false;   // the rows depend on the selected range
   bool of_hits = false;    // … on the hits of the search
   bool of_slices = false;  // … on the selected slices
@@ -81,6 +82,8 @@ class TableModel : public QAbstractTableModel {
   TableModel(std::vector<TableColumn> columns, int sorted_by);
 
   void show(std::vector<TableRow> rows);  // keeps the order that the user chose
+  // Shows only rows whose first cell has each of these words, whatever their case.
+  void set_filter(const QString& words);
   const Place& place(int row) const { return rows_[order_[static_cast<std::size_t>(row)]].place; }
   QStringList texts(int row) const;
   QStringList titles() const;
@@ -97,6 +100,7 @@ class TableModel : public QAbstractTableModel {
   std::vector<TableColumn> columns_;
   std::vector<TableRow> rows_;
   std::vector<std::size_t> order_;  // of the rows on screen
+  QStringList words_;               // of the filter
   int sorted_by_;
   Qt::SortOrder direction_;
 };

@@ -5,6 +5,8 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "viewer/session/recent_runs.h"
+
 namespace paceline::viewer {
 namespace action_rows {
 
@@ -84,6 +86,8 @@ constexpr Action table[] = {
     {move, mouse, "Ctrl + wheel", "zoom in fine steps"},
     {move, mouse, "Shift + wheel, drag", "move through time"},
     {move, mouse, "Ctrl + Shift + wheel, wheel over the names", "scroll the rows"},
+    {move, window, "Ctrl+Alt+W", "let the wheel alone scroll the rows, or zoom",
+     [](State&) { set_wheel_scrolls(!wheel_scrolls()); }, view_menu, "Whee&l scrolls or zooms"},
     {move, mouse, "Drag the edge of the names", "make the column of names wider or narrower"},
     {move, timeline, "F", "show the whole run", [](State& s) { s.show_all(); }, view_menu, "&Whole run"},
     {move, timeline, "Backspace", views_help, [](State& s) { s.show_previous(); }, view_menu, "&Back"},

@@ -15,6 +15,7 @@
 
 #include "analysis/text/numbers.h"
 #include "viewer/session/actions.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/colour_menu.h"
 #include "viewer/timeline/timeline_widget.h"
@@ -25,7 +26,8 @@ void TimelineWidget::wheelEvent(QWheelEvent* event) {
   const QPoint turned = event->angleDelta();
   const auto modifiers = event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier);
   const bool over_names = event->position().x() < names_width() && !(modifiers & Qt::ShiftModifier) && turned.y() != 0;
-  if (over_names || modifiers == (Qt::ShiftModifier | Qt::ControlModifier)) {
+  const bool as_chosen = wheel_scrolls() && modifiers == Qt::NoModifier && turned.y() != 0;
+  if (over_names || as_chosen || modifiers == (Qt::ShiftModifier | Qt::ControlModifier)) {
     const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
     verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.level_height())));
   } else {

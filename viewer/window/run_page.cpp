@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/window/run_page.h"
 
+#include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
@@ -11,6 +13,7 @@
 
 #include "viewer/panels/panel.h"
 #include "viewer/panels/slice_sums.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
@@ -163,7 +166,7 @@ QString RunPage::status() const {
 }
 
 void RunPage::restore_view() {
-  const QString name = view_file_of(run().path);
+  const QString saved = view_file_of(run().path), name = QFile::exists(saved) ? saved : kept_view_file(run().path);
   QFile file(name);
   if (!file.open(QIODevice::ReadOnly)) return;
   if (const QByteArray layout = view_from_json(file.readAll(), name, state_); !layout.isEmpty())
@@ -172,10 +175,13 @@ void RunPage::restore_view() {
 
 void RunPage::save_view() { viewer::save_view(view_file_of(run().path), state_, docks_->layout()); }
 
-void RunPage::keep_view() {
-  if (!QFile::exists(view_file_of(run().path))) return;
+void RunPage::keep_view(bool everywhere) {
+  const QString saved = view_file_of(run().path), kept = kept_view_file(run().path);
+  if (!QFile::exists(saved) && !everywhere) return;
   try {
-    save_view();
+    if (QFile::exists(saved)) return save_view();
+    QDir().mkpath(QFileInfo(kept).path());
+    viewer::save_view(kept, state_, docks_->layout());
   } catch (const std::exception&) {  // read-only by now
   }
 }

@@ -27,8 +27,9 @@ class RunPage : public TabPage {
   void restore_view();
   // Saves the view beside the trace. Throws Error.
   void save_view();
-  // Saves it if it was saved before. Ignores that the file cannot be written.
-  void keep_view();
+  // Saves it where it was saved before, and `everywhere` else among the user's settings. Ignores that the file cannot
+  // be written.
+  void keep_view(bool everywhere = false);
 
   // Writes the selected time and ranks, or everything, as a trace, in a worker thread. `filter` is one of
   // trace_filters(). Background::failed reports why it could not be written.

@@ -35,6 +35,8 @@
 namespace paceline::viewer {
 namespace {
 
+constexpr const char* source_property = "source";  // of a page: how its run is opened again
+
 QVBoxLayout* centred(QWidget* page) {
   auto* layout = new QVBoxLayout(page);
   layout->setAlignment(Qt::AlignCenter);
@@ -234,11 +236,20 @@ void Window::make_empty_page() {
   tabs_->addTab(empty_, "Paceline");
 }
 
+void Window::reopen() {
+  for (const RunSource& source : runs_left_open()) {
+    if (std::ranges::all_of(source.paths, [](const QString& path) { return QFileInfo::exists(path); })) {
+      open_source(source);
+    }
+  }
+}
+
 void Window::open(const QString& path, std::function<void(RunPage&)> opened, analysis::ClockMethod clock) {
   open_source({.paths = {path}, .choices = {.clock = clock}}, std::move(opened));
 }
 
 void Window::remember_and_restore(const RunSource& source, RunPage& page) {
+  page.setProperty(source_property, source_to_text(source.absolute()));
   if (remembering_) remember_run(source);
   page.restore_view();
 }
@@ -349,16 +360,22 @@ void Window::close_tab(int index) {
   if (index < 0) return;
   QWidget* page = tabs_->widget(index);
   if (page == empty_) return;
-  if (auto* run_page = qobject_cast<RunPage*>(page)) run_page->keep_view();
+  if (auto* run_page = qobject_cast<RunPage*>(page)) run_page->keep_view(remembering_);
   tabs_->removeTab(index);
   page->deleteLater();
   if (tabs_->count() == 0) make_empty_page();
 }
 
 void Window::closeEvent(QCloseEvent* event) {
+  std::vector<RunSource> open;
   for (int tab = 0; tab < tabs_->count(); ++tab) {
-    if (auto* page = qobject_cast<RunPage*>(tabs_->widget(tab))) page->keep_view();
+    auto* page = qobject_cast<RunPage*>(tabs_->widget(tab));
+    if (page == nullptr) continue;
+    page->keep_view(remembering_);
+    const RunSource source = source_from_text(page->property(source_property).toString());
+    if (!source.paths.isEmpty()) open.push_back(source);
   }
+  if (remembering_) remember_open(open);
   QMainWindow::closeEvent(event);
 }
 

@@ -30,6 +30,8 @@ class Window : public QMainWindow {
   // `opened` is called with the run's page; the message of its exception is shown in the status bar.
   void open(const QString& path, std::function<void(RunPage&)> opened = {},
             analysis::ClockMethod clock = analysis::ClockMethod::automatic);
+  // Opens the runs that were open when the window was closed last, as they were left.
+  void reopen();
   void open_source(const RunSource& source, std::function<void(RunPage&)> opened = {});
   // Opens one path. Lists several paths in the dialog of merge().
   void open_all(const QStringList& paths);
@@ -37,7 +39,7 @@ class Window : public QMainWindow {
   void merge(const QStringList& paths, analysis::ClockMethod clock = analysis::ClockMethod::automatic);
   // Loads the run again and again while its files grow; the view stays, or stays at the end of the run.
   void follow(const QString& path, int interval_ms = 2000);
-  // Opened runs and the theme are remembered for the next start. Off at first.
+  // Opened runs, their views and the theme are remembered for the next start. Off at first.
   void set_remembering(bool on) { remembering_ = on; }
   // Shows a run that is in memory, in a new tab or in place of a page.
   RunPage* show_run(std::shared_ptr<const Run> run, QWidget* instead_of = nullptr);

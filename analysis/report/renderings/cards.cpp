@@ -97,4 +97,13 @@ std::vector<Card> cards_of(const Report& report) {
   return cards;
 }
 
+Table cards_table(const Report& report) {
+  Table table{.id = "cards", .title = "Main figures", .columns = {"figure", "value"}};
+  for (const Card& card : cards_of(report)) {
+    table.rows.push_back(
+        {card.what, card.beside.empty() ? card.value : fmt::format("{} ({})", card.value, card.beside)});
+  }
+  return table;
+}
+
 }  // namespace paceline::analysis

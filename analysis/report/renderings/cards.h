@@ -17,4 +17,7 @@ struct Card {
 
 std::vector<Card> cards_of(const Report& report);
 
+// The same as a table.
+Table cards_table(const Report& report);
+
 }  // namespace paceline::analysis

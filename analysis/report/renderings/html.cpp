@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
 #include "analysis/report/glossary.h"
 #include "analysis/report/outline.h"
 #include "analysis/report/render.h"
 #include "analysis/report/renderings/cards.h"
-#include "analysis/report/renderings/html_parts.h"
+#include "analysis/report/renderings/html_page.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
 #include "analysis/text/labels.h"
@@ -18,23 +19,6 @@
 
 namespace paceline::analysis {
 namespace html_rendering {
-
-using nlohmann::json;
-
-std::string escaped(const std::string& text) { return markup_escaped(text); }
-
-// A sentence: what stands between two backticks is code.
-std::string sentence(const std::string& text) {
-  std::string out = escaped(text);
-  for (std::size_t begin = 0; (begin = out.find('`', begin)) != std::string::npos;) {
-    const std::size_t end = out.find('`', begin + 1);
-    if (end == std::string::npos) break;
-    const std::string code = "<code>" + out.substr(begin + 1, end - begin - 1) + "</code>";
-    out.replace(begin, end + 1 - begin, code);
-    begin += code.size();
-  }
-  return out;
-}
 
 // Keeps a number and its unit on one line.
 std::string unbroken(std::string text) {
@@ -46,43 +30,54 @@ std::string unbroken(std::string text) {
   return text;
 }
 
-class Page {
+class Page : HtmlPage {
  public:
-  explicit Page(const Report& report) : report_(report), outline_(outline_of(report, Table::Place::documents)) {}
+  Page(const Report& report, Extent extent)
+      : report_(report),
+        whole_(extent == Extent::whole),
+        outline_(outline_of(report, Table::Place::documents, extent)) {
+    defines_ = whole_;
+  }
 
   std::string write() {
     begin();
     picture();
     reasons();
     changes();
-    details();
-    definitions();
-    end();
-    return std::move(out_);
+    if (whole_) details();
+    if (whole_) definitions();
+    return end();
   }
 
  private:
+  using HtmlPage::print;
+
   void begin() {
-    out_ += fmt::format(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Paceline report</title>\n"
-        "<style>{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#reasons\">Skip to the reasons</a>\n<main>\n"
-        "<header>\n<p class=\"brand\">Paceline report</p>\n{}<h1>{}</h1>\n",
-        html_style(), subject(), unbroken(sentence(report_.verdict.state)));
+    HtmlPage::begin("Paceline report");
+    if (whole_) out_ += "<a class=\"skip\" href=\"#reasons\">Skip to the reasons</a>\n";
+    out_ += fmt::format("<main>\n<header>\n<p class=\"brand\">Paceline report</p>\n{}<h1>{}</h1>\n", subject(),
+                        unbroken(sentence(report_.verdict.state)));
     if (!report_.verdict.change.empty()) {
       out_ += fmt::format("<p class=\"change\">{}</p>\n", unbroken(sentence(report_.verdict.change)));
     }
     out_ += "<div class=\"cards\">\n";
     for (const Card& card : cards_of(report_)) {
-      out_ += fmt::format("<a class=\"card\" href=\"#{}\"><b>{}</b><span>{}</span>{}</a>\n", card.definition,
-                          escaped(card.value), escaped(card.what),
+      out_ += fmt::format("<a class=\"card\"{}><b>{}</b><span>{}</span>{}</a>\n",
+                          whole_ ? fmt::format(" href=\"#{}\"", card.definition) : "", escaped(card.value),
+                          escaped(card.what),
                           card.beside.empty() ? "" : fmt::format("<small>{}</small>", escaped(card.beside)));
     }
-    out_ += "</div>\n<nav aria-label=\"Parts of the report\">";
+    out_ += "</div>\n";
+    if (whole_) links();
+    out_ += "</header>\n";
+  }
+
+  void links() {
+    out_ += "<nav aria-label=\"Parts of the report\">";
     if (!outline_.picture.empty()) out_ += "<a href=\"#picture\">Picture</a>";
     if (!outline_.reasons.empty()) out_ += "<a href=\"#reasons\">Reasons</a>";
     if (!outline_.changes.empty()) out_ += "<a href=\"#changes\">Changes that pay</a>";
-    out_ += "<a href=\"#details\">Details</a><a href=\"#definitions\">Definitions</a></nav>\n</header>\n";
+    out_ += "<a href=\"#details\">Details</a><a href=\"#definitions\">Definitions</a></nav>\n";
   }
 
   // What was run.
@@ -104,19 +99,30 @@ class Page {
   // A reason has its cost in front, and its first sentence stands out.
   void reasons() {
     if (outline_.reasons.empty()) return;
-    out_ +=
-        "<section id=\"reasons\">\n<h2>Reasons, by what they <a href=\"#cost\">cost</a> a rank</h2>\n"
-        "<ol class=\"findings\">\n";
+    out_ += fmt::format("<section id=\"reasons\">\n<h2>Reasons, by what they {} a rank</h2>\n<ol class=\"findings\">\n",
+                        whole_ ? "<a href=\"#cost\">cost</a>" : "cost");
     for (const Finding& finding : outline_.reasons) {
       const Split text = split_sentences(finding.text);
       const bool names_run = finding.run && report_.runs.size() > 1;
       const std::string cost = finding.cost_s && *finding.cost_s > 0 ? seconds(*finding.cost_s) : std::string();
-      out_ += fmt::format("<li class=\"{}\"><span class=\"cost\">{}</span><div><b>{}{}{}</b>{}</div></li>\n",
-                          severity_name(finding.severity), escaped(cost), severity_word(finding),
-                          names_run ? escaped(report_.runs[*finding.run].name) + ": " : "", sentence(text.first),
-                          text.rest.empty() ? "" : fmt::format("<p>{}</p>", sentence(text.rest)));
+      out_ +=
+          fmt::format("<li class=\"{}\"><span class=\"cost\">{}</span><div><b>{}{}{}</b>{}</div></li>\n",
+                      severity_name(finding.severity), escaped(cost), severity_word(finding),
+                      names_run ? escaped(report_.runs[*finding.run].name) + ": " : "", sentence(text.first),
+                      (text.rest.empty() ? "" : fmt::format("<p>{}</p>", sentence(text.rest))) + viewer_link(finding));
     }
     out_ += "</ol>\n</section>\n";
+  }
+
+  // The address of a place, which the script makes a link: a page without scripts loads nothing and leads nowhere else.
+  std::string viewer_link(const Finding& finding) const {
+    if (!whole_ || finding.places.empty() || report_.runs.empty()) return "";
+    const RunAnalysis& run = report_.runs[finding.run.value_or(0)];
+    const FindingPlace& place = finding.places.front();
+    std::string address = "paceline:" + std::filesystem::absolute(run.path).lexically_normal().string() + "?";
+    if (place.rank) address += fmt::format("at=rank {}&", run.per_rank[*place.rank].rank);
+    if (place.time) address += fmt::format("from={}ns&to={}ns", place.time->start_ns, place.time->end_ns);
+    return fmt::format("<a class=\"view\" data-address=\"{}\" hidden>Show in the viewer</a>", escaped(address));
   }
 
   static std::string severity_word(const Finding& finding) {
@@ -176,90 +182,13 @@ class Page {
     out_ += "</dl>\n</section>\n";
   }
 
-  static std::string heading_cell(const Table& table, std::size_t c) {
-    const std::string& name = table.columns[c];
-    const std::string_view id = definition_id(name);
-    return fmt::format(
-        "<th scope=\"col\"{}><span>{}</span>{}</th>", table.is_text(c) ? "" : " class=\"n\"", escaped(name),
-        id.empty()
-            ? ""
-            : fmt::format("<a class=\"def\" href=\"#{}\" aria-label=\"Definition of {}\">?</a>", id, escaped(name)));
-  }
-
-  void print(const Table& table, bool open) {
-    // On a narrow screen the rows of a wide table become blocks, one line a figure, each with its column's name.
-    const bool wide = table.columns.size() > 3;
-    out_ += fmt::format(
-        "<details class=\"table\"{0}><summary>{1}</summary>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
-        "aria-label=\"{1}\"><table class=\"{2}{3}\">\n<thead><tr>",
-        open ? " open" : "", escaped(table.title), table.id, wide ? " wide" : "");
-    for (std::size_t c = 0; c < table.columns.size(); ++c) out_ += heading_cell(table, c);
-    out_ += "</tr></thead>\n<tbody>\n";
-    for (std::size_t r = 0; r < table.rows.size(); ++r) {
-      if (table.sums > 0 && r + table.sums == table.rows.size()) out_ += "</tbody>\n<tbody class=\"sums\">\n";
-      out_ += "<tr>";
-      for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
-        out_ += fmt::format("<td{}{}>{}</td>", table.is_text(c) ? "" : " class=\"n\"",
-                            wide ? fmt::format(" data-label=\"{}\"", escaped(table.columns[c])) : "",
-                            escaped(table.rows[r][c]));
-      }
-      out_ += "</tr>\n";
-    }
-    out_ += "</tbody></table></div>\n";
-    if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", sentence(table.note));
-    out_ += "</details>\n";
-  }
-
-  // The places of the charts, wide ones last. The script at the end of the page draws them from `charts_`.
-  void print(const std::vector<Chart>& charts) {
-    for (const bool wide : {false, true}) {
-      if (std::ranges::count(charts, wide, &Chart::wide) == 0) continue;
-      out_ += wide ? "<div class=\"charts wide\">\n" : "<div class=\"charts\">\n";
-      for (const Chart& chart : charts) {
-        if (chart.wide != wide) continue;
-        const std::string title = escaped(chart.title);
-        out_ += fmt::format(
-            "<figure><figcaption>{0}</figcaption><div style=\"height:{1}px\"><canvas id=\"chart{2}\" role=\"img\" "
-            "aria-label=\"{0}\"></canvas></div></figure>\n",
-            title, chart.height, charts_.size());
-        charts_.push_back(data_of(chart));
-      }
-      out_ += "</div>\n";
-    }
-  }
-
-  static json data_of(const Chart& chart) {
-    json data = chart.data;
-    data["kind"] = chart.kind;
-    if (chart.bars.empty()) return data;
-    data["origin"] = chart.origin;
-    for (const Bar& bar : chart.bars) {
-      data["rows"].push_back(
-          {{"label", bar.label}, {"kind", bar.kind}, {"from", bar.from}, {"to", bar.to}, {"text", bar.text}});
-    }
-    return data;
-  }
-
-  void end() {
-    // Before printing, the script of the tables unfolds the parts, and then that of the charts draws in them.
-    out_ += fmt::format("</main>\n<script>{}</script>\n", html_table_script());
-    if (!html_chart_library().empty()) {
-      std::string data = json(charts_).dump(-1, ' ', true, json::error_handler_t::replace);
-      for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.insert(at + 1, 1, '\\');
-      out_ += fmt::format("<script>{}</script>\n<script>const charts = {};\n{}</script>\n", html_chart_library(), data,
-                          html_script());
-    }
-    out_ += "</body>\n</html>\n";
-  }
-
   const Report& report_;
+  const bool whole_;  // else a summary
   const Outline outline_;
-  std::string out_;
-  std::vector<json> charts_;
 };
 
 }  // namespace html_rendering
 
-std::string render_html(const Report& report) { return html_rendering::Page(report).write(); }
+std::string render_html(const Report& report, Extent extent) { return html_rendering::Page(report, extent).write(); }
 
 }  // namespace paceline::analysis

@@ -8,6 +8,7 @@
 #include "analysis/report/section.h"
 #include "analysis/run/finding_json.h"
 #include "analysis/text/labels.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace json_rendering {
@@ -27,6 +28,7 @@ Json run_json(const RunAnalysis& run) {
               {"wall_ns", run.wall_ns},
               {"config", config_json(run.config)},
               {"per_rank", Json::array()}};
+  if (run.recorded_utc_ns) out["recorded"] = utc_time(*run.recorded_utc_ns);
   for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
     const RankSummary& rank = run.per_rank[r];
     Json& entry =

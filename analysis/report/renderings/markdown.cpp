@@ -3,6 +3,7 @@
 
 #include "analysis/report/outline.h"
 #include "analysis/report/render.h"
+#include "analysis/report/renderings/cards.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
@@ -52,11 +53,12 @@ void print_markdown_tables(const std::vector<Table>& tables, std::string& out) {
   }
 }
 
-std::string render_markdown(const Report& report) {
+std::string render_markdown(const Report& report, Extent extent) {
   using namespace markdown_rendering;
-  const Outline outline = outline_of(report, Table::Place::documents);
+  const Outline outline = outline_of(report, Table::Place::documents, extent);
   std::string out = fmt::format("# Paceline report\n\n**{}** {}\n", markdown_escaped(report.verdict.state),
                                 markdown_escaped(report.verdict.change));
+  if (extent == Extent::summary) print_markdown_tables({cards_table(report)}, out);
   bool drawn = false;
   for (const Chart& chart : outline.picture) {
     if (chart.bars.empty()) continue;
@@ -69,7 +71,7 @@ std::string render_markdown(const Report& report) {
   if (!outline.tables.empty() || !outline.remarks.empty()) out += "\n## Details of the scaling\n";
   print_markdown_tables(outline.tables, out);
   print_findings(report, "### About these figures", outline.remarks, false, out);
-  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+  for (std::size_t r = 0; r < outline.runs.size(); ++r) {
     out += fmt::format("\n## {}\n\n{}\n", markdown_escaped(report.runs[r].name),
                        markdown_escaped(run_summary(report.runs[r])));
     print_markdown_tables(outline.runs[r].tables, out);

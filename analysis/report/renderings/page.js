@@ -9,6 +9,10 @@
     evaluate: "#cc79a7", checkpoint: dark.matches ? "#7d116f" : "#882255", copy: "#f0e442",
     launch: dark.matches ? "#865d3b" : "#7a5230", idle: dark.matches ? "#343b44" : "#ebeff4",
     other: dark.matches ? "#565f6b" : "#b9c0ca", "events lost": dark.matches ? "#98a2b0" : "#6b7482" });
+  // Numbers have a minus, not a hyphen.
+  const minus = text => typeof text === "string" ? text.replace(/^-/, "−") : text;
+  const numeric = Chart.defaults.scales.linear.ticks.callback;
+  Chart.defaults.scales.linear.ticks.callback = function (...of) { return minus(numeric.apply(this, of)); };
   let drawn = [];
   // A chart in a folded part is drawn when the part is unfolded, because it has no width before.
   const place = i => document.getElementById("chart" + i);
@@ -66,7 +70,7 @@
     Chart.defaults.plugins.legend.labels.boxWidth = 12; Chart.defaults.plugins.legend.position = "bottom";
     Chart.defaults.plugins.legend.labels.usePointStyle = true; Chart.defaults.plugins.legend.labels.boxHeight = 7;
     const axis = title => ({ title: { display: true, text: title }, grid: { color: line }, border: { display: false } });
-    const seconds = value => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+    const seconds = value => minus(value.toLocaleString("en", { maximumSignificantDigits: 4 }));
 
     const kinds = {
       speedup(d) {
@@ -111,19 +115,22 @@
       // A matrix of cells, the stronger coloured the larger their size; values below 0 have a colour of their own.
       heat(d) {
         const above = dark.matches ? "#ff8a3d" : "#d55e00", below = dark.matches ? "#56b4e9" : "#0072b2";
-        const some = (labels, most) => labels.map((_, i) => i).filter(i => i % Math.ceil(labels.length / most) === 0).map(value => ({ value }));
+        const some = (scale, labels, most) => labels.map((_, i) => i).filter(i => i >= scale.min && i <= scale.max)
+          .filter((_, i, shown) => i % Math.ceil(shown.length / most) === 0).map(value => ({ value }));
         const place = (title, labels, most) => ({ ...axis(title), type: "linear", min: -0.5, max: labels.length - 0.5, grid: { display: false },
-          afterBuildTicks: scale => { scale.ticks = some(labels, most); },
+          afterBuildTicks: scale => { scale.ticks = some(scale, labels, most); },
           ticks: { callback: value => labels[value], autoSkip: true, maxRotation: 0 } });
         const cells = { id: "cells", beforeDatasetsDraw({ ctx, chartArea: area, scales: { x, y } }) {
           ctx.save();
+          ctx.beginPath(); ctx.rect(area.left, area.top, area.width, area.height); ctx.clip();
           for (const cell of d.cells) {
             const left = x.getPixelForValue(cell.x - 0.5), top = y.getPixelForValue(cell.y - 0.5);
             ctx.globalAlpha = Math.min(Math.abs(cell.v) / d.full, 1);
             ctx.fillStyle = cell.v < 0 ? below : above;
             ctx.fillRect(left, top, x.getPixelForValue(cell.x + 0.5) - left, y.getPixelForValue(cell.y + 0.5) - top);
           }
-          ctx.globalAlpha = 1; ctx.strokeStyle = line; ctx.strokeRect(area.left, area.top, area.width, area.height);
+          ctx.restore(); ctx.save();
+          ctx.strokeStyle = line; ctx.strokeRect(area.left, area.top, area.width, area.height);
           // The scale, above the cells at the right.
           ctx.font = "12px " + Chart.defaults.font.family; ctx.fillStyle = soft; ctx.textBaseline = "middle";
           const end = d.full_text + (d.above ? " " + d.above : ""), begin = d.signed ? d.full_text + " " + d.signed : "0";
@@ -148,13 +155,27 @@
       phases(d) {
         return (d.ranks.length > 16 ? columns : stacked)(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours()[p.name] })));
       },
+      // The phases of each iteration one above the other; the median is that of the iterations after the warm-up.
       iterations(d) {
-        const last = d.points[d.points.length - 1].x;
-        return { type: "line", data: { datasets: [
-          { label: "iteration", data: d.points, borderColor: accent, backgroundColor: accent, borderWidth: 1, pointRadius: d.points.length > 200 ? 0 : 1.5 },
-          { label: "median", data: [{ x: 0, y: d.median }, { x: last, y: d.median }], borderColor: ink, borderDash: [4, 4], borderWidth: 1, pointStyle: "line", pointRadius: 0 } ] },
-          options: { parsing: false, scales: { x: { ...axis("iteration"), type: "linear", max: last, ticks: { precision: 0 } }, y: { ...axis("ms"), min: 0 } },
-            plugins: { tooltip: { callbacks: { title: items => "iteration " + items[0].raw.x, label: item => item.raw.y.toFixed(2) + " ms" } } } } };
+        const dashed = { type: "line", label: "median", data: d.numbers.map(() => d.median), borderColor: ink, borderDash: [4, 4], borderWidth: 1,
+          pointStyle: "line", pointRadius: 0, order: -1 };
+        const others = ["#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a919c", "#7a5230"];
+        const config = columns(d.numbers, d.phases.map((p, i) => ({ label: p.name, data: p.ms, backgroundColor: phaseColours()[p.name] || others[i % 8], stack: "phases" })));
+        if (d.median) config.data.datasets.push(dashed);
+        config.options.scales = { x: { ...axis(d.x), stacked: true, grid: { display: false }, ticks: { maxRotation: 0 } },
+          y: { ...axis("ms"), stacked: true } };
+        config.options.interaction = { mode: "index", intersect: false };
+        config.options.plugins.tooltip = { filter: item => item.raw > 0, callbacks: { title: items => items.length ? d.x + " " + items[0].label : "",
+          label: item => item.dataset.label + ": " + seconds(item.raw) + " ms",
+          footer: items => "all phases: " + seconds(items.reduce((sum, item) => sum + (item.dataset.stack ? item.raw : 0), 0)) + " ms" } };
+        config.options.datasets = { bar: { barPercentage: 1, categoryPercentage: d.numbers.length > 60 ? 1 : 0.9 } };
+        return config;
+      },
+      history(d) {
+        return { type: "line", data: { labels: d.labels, datasets: d.series.map((s, i) => ({ label: s.label, data: s.values, borderColor: measured[i % 5],
+          backgroundColor: measured[i % 5], borderWidth: 1.5, pointRadius: 3, spanGaps: true })) },
+          options: { interaction: { mode: "index", intersect: false }, scales: { x: { grid: { display: false }, ticks: { maxRotation: 0 } }, y: { ...axis(d.unit), min: 0 } },
+            plugins: { tooltip: { callbacks: { label: item => item.dataset.label + ": " + seconds(item.raw) + " " + d.unit } } } } };
       },
       accuracy(d) {
         const last = d.points[d.points.length - 1].x;
@@ -193,10 +214,46 @@
     charts.forEach((d, i) => { if (!folded(place(i))) drawn[i] = new Chart(place(i), kinds[d.kind](d)); });
   }
 
+  // Drag over a chart to enlarge that range of iterations, ranks or runs; a double click shows all of it again.
+  const enlarged = { iterations: () => ["x"], history: () => ["x"], heat: () => ["x", "y"], phases: d => [d.ranks.length > 16 ? "x" : "y"] };
+  function make_enlargeable(i) {
+    const canvas = place(i), axes = enlarged[charts[i].kind](charts[i]), box = document.createElement("div");
+    const hint = document.createElement("p");
+    box.className = "range"; hint.className = "note hint"; box.hidden = true;
+    hint.textContent = "Drag over a part to enlarge it. A double click shows everything again.";
+    canvas.after(box); canvas.closest("figure").append(hint);
+    let from = null;
+    const at = event => { const edge = canvas.getBoundingClientRect(); return { x: event.clientX - edge.left, y: event.clientY - edge.top }; };
+    const span = (axis, to) => {
+      const { left, right, top, bottom } = drawn[i].chartArea, least = axis === "x" ? left : top, most = axis === "x" ? right : bottom;
+      if (!axes.includes(axis)) return [least, most];
+      return [from[axis], to[axis]].map(v => Math.min(Math.max(v, least), most)).sort((a, b) => a - b);
+    };
+    canvas.addEventListener("pointerdown", event => { if (drawn[i]) { from = at(event); canvas.setPointerCapture(event.pointerId); } });
+    canvas.addEventListener("pointermove", event => {
+      if (!from) return;
+      const [left, right] = span("x", at(event)), [top, bottom] = span("y", at(event));
+      box.hidden = false;
+      Object.assign(box.style, { left: left + "px", width: right - left + "px", top: top + "px", height: bottom - top + "px" });
+    });
+    canvas.addEventListener("pointerup", event => {
+      const to = at(event), chart = drawn[i];
+      for (const axis of from ? axes : []) {
+        const [begin, end] = span(axis, to);
+        if (end - begin < 8) continue;
+        const values = [begin, end].map(v => chart.scales[axis].getValueForPixel(v)).sort((a, b) => a - b);
+        Object.assign(chart.options.scales[axis], { min: Math.round(values[0]), max: Math.round(values[1]) });
+        if (charts[i].kind === "heat") Object.assign(chart.options.scales[axis], { min: Math.round(values[0]) - 0.5, max: Math.round(values[1]) + 0.5 });
+      }
+      from = null; box.hidden = true; chart.update();
+    });
+    canvas.addEventListener("dblclick", () => draw());
+  }
+
   // The figures of a chart as a table, made when a reader asks for it.
   function values(chart) {
     const { labels, datasets } = chart.data, rows = [];
-    const cell = v => v === undefined || v === null ? "" : typeof v === "number" ? v.toLocaleString("en", { maximumSignificantDigits: 5 }) : String(v);
+    const cell = v => v === undefined || v === null ? "" : typeof v === "number" ? minus(v.toLocaleString("en", { maximumSignificantDigits: 5 })) : String(v);
     if (labels.length > 0) {
       const named = datasets[0].texts;
       rows.push(["", ...datasets.map(set => set.label || "value")]);
@@ -225,6 +282,7 @@
     part.append(summary, box);
     part.addEventListener("toggle", () => { if (part.open && drawn[i]) box.replaceChildren(values(drawn[i])); });
     place(i).closest("figure").append(part);
+    if (enlarged[d.kind]) make_enlargeable(i);
   });
 
   draw();

@@ -1,5 +1,5 @@
 // Tables of the report: a click on a column's name sorts, a field above a long table filters. Unfolds what a link leads
-// to, and everything for printing.
+// to. Paper shows what is unfolded on the screen.
 (() => {
   const scale = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12,
     "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "images/s": 1, "%": 1 };
@@ -62,6 +62,9 @@
     if (rows > 8) filterable(table);
   }
 
+  // The desktop opens these addresses with paceline-view.
+  for (const link of document.querySelectorAll("a.view")) { link.setAttribute("href", encodeURI(link.dataset.address)); link.hidden = false; }
+
   // A link leads into a folded part: unfold it.
   const unfold = () => {
     const id = decodeURIComponent(location.hash.slice(1)), target = id && document.getElementById(id);
@@ -70,11 +73,4 @@
   };
   addEventListener("hashchange", unfold);
   unfold();
-
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not(.values)")].filter(part => !part.open);
-    folded.forEach(part => { part.open = true; });
-  });
-  addEventListener("afterprint", () => { folded.forEach(part => { part.open = false; }); });
 })();

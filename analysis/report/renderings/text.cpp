@@ -7,6 +7,7 @@
 
 #include "analysis/report/outline.h"
 #include "analysis/report/render.h"
+#include "analysis/report/renderings/cards.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
@@ -111,9 +112,10 @@ std::string bars_text(const Chart& chart) {
   return out;
 }
 
-std::string render_text(const Report& report) {
-  const Outline outline = outline_of(report, Table::Place::terminal);
+std::string render_text(const Report& report, Extent extent) {
+  const Outline outline = outline_of(report, Table::Place::terminal, extent);
   std::string out = wrapped(report.verdict.state, 110, "", "") + wrapped(report.verdict.change, 110, "", "");
+  if (extent == Extent::summary) print_table(cards_table(report), out);
   for (const Chart& chart : outline.picture) {
     if (!chart.bars.empty()) out += "\n" + bars_text(chart);
   }
@@ -131,7 +133,7 @@ std::string render_text(const Report& report) {
   if (!outline.tables.empty() || !outline.remarks.empty()) out += "\n── Details of the scaling\n";
   for (const auto& table : outline.tables) print_table(table, out);
   print_findings("About these figures", outline.remarks, false);
-  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+  for (std::size_t r = 0; r < outline.runs.size(); ++r) {
     out += fmt::format("\n── {}: {}\n", report.runs[r].name, run_summary(report.runs[r]));
     for (const auto& table : outline.runs[r].tables) print_table(table, out);
     print_findings("About this run", outline.runs[r].findings, false);

@@ -2,6 +2,7 @@
 // The iterations of a run and its throughput.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
@@ -108,6 +109,35 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   slow_findings(run, out);
 }
 
+// The mean over the ranks of each phase in the iterations with these numbers, which all ranks finished: [phase][i] in
+// ns.
+std::vector<std::vector<double>> phases_of(const RunAnalysis& run, std::span<const std::int64_t> numbers) {
+  std::vector phases(phase_count, std::vector<double>(numbers.size()));
+  for (const RankSummary& rank : run.per_rank) {
+    for (const Iteration& iteration : rank.iterations) {
+      const auto found = std::ranges::lower_bound(numbers, iteration.number);
+      if (found == numbers.end() || *found != iteration.number || !iteration.finished) continue;
+      const auto at = static_cast<std::size_t>(found - numbers.begin());
+      for (std::size_t p = 0; p < phase_count; ++p) {
+        phases[p][at] += static_cast<double>(iteration.phase_ns[p]) / static_cast<double>(run.per_rank.size());
+      }
+    }
+  }
+  return phases;
+}
+
+// The mean of each phase in the iterations after the warm-up.
+Json steady_phases(const RunAnalysis& run) {
+  const std::span numbers = std::span(run.iterations.numbers).subspan(run.iterations.warmup);
+  Json out = Json::object();
+  const auto phases = phases_of(run, numbers);
+  for (std::size_t p = 0; p < phases.size(); ++p) {
+    const double sum = std::reduce(phases[p].begin(), phases[p].end());
+    if (sum > 0) out[std::string(phase_name(static_cast<Phase>(p)))] = sum / static_cast<double>(numbers.size());
+  }
+  return out;
+}
+
 const char* change_kind(StepChange::Kind kind) {
   switch (kind) {
     case StepChange::Kind::jump:
@@ -140,6 +170,7 @@ void figures(const RunAnalysis& run, Json& out) {
     if (change.kind != StepChange::Kind::drift) entry["iteration"] = it.numbers[it.warmup + change.at];
     if (it.changed_phase) entry["phase"] = phase_name(it.changed_phase->phase);
   }
+  iterations["phases_ns"] = steady_phases(run);
   set(iterations, "steady_images_per_s", it.steady_images_per_s);
   set(iterations, "steady_images_per_s_ci95", it.steady_ci95);
   set(iterations, "warmup_by_mser5", it.warmup_by_mser5);
@@ -190,24 +221,37 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
                        {"max_ns", of.maximum},   {"mean_ns", of.mean},   {"stddev_ns", of.stddev}};
 }
 
-// At most 2,000 points: each is the mean of its neighbours.
+// At most 400 bars: each is the longest of its neighbours, so that no slow iteration is hidden.
 void charts(const RunAnalysis& run, std::vector<Chart>& out) {
-  const auto& values = run.iterations.seconds;
-  if (values.size() < 3) return;
-  const std::size_t group = (values.size() + 1999) / 2000;
-  nlohmann::json points = nlohmann::json::array();
-  for (std::size_t i = 0; i < values.size(); i += group) {
-    double sum = 0;
-    std::size_t n = 0;
-    for (; n < group && i + n < values.size(); ++n) sum += values[i + n];
-    points.push_back({{"x", i}, {"y", 1e3 * sum / static_cast<double>(n)}});
+  constexpr std::size_t most_bars = 400;
+  const RunIterations& it = run.iterations;
+  if (it.seconds.size() < 3) return;
+  const std::size_t group = (it.seconds.size() + most_bars - 1) / most_bars;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < it.seconds.size(); i += group) {
+    const auto first = it.seconds.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = first + static_cast<std::ptrdiff_t>(std::min(group, it.seconds.size() - i));
+    numbers.push_back(it.numbers[static_cast<std::size_t>(std::max_element(first, end) - it.seconds.begin())]);
   }
-  out.push_back({.title = "Time of each iteration, ms",
+  nlohmann::json phases = nlohmann::json::array();
+  const auto all = phases_of(run, numbers);
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (std::reduce(all[p].begin(), all[p].end()) <= 0) continue;
+    nlohmann::json ms = nlohmann::json::array();
+    for (const double ns : all[p]) ms.push_back(std::round(ns * 1e-3) * 1e-3);
+    phases.push_back({{"name", phase_name(static_cast<Phase>(p))}, {"ms", std::move(ms)}});
+  }
+  std::string title = "Time of each iteration by phase, mean over the ranks, ms";
+  if (group > 1) title += fmt::format("; each bar is the longest of {} iterations", group);
+  out.push_back({.title = std::move(title),
                  .kind = "iterations",
-                 .data = {{"points", points},
-                          {"median", 1e-6 * static_cast<double>(run.iterations.median_ns)},
-                          {"warmup", run.iterations.warmup}},
-                 .height = 240});
+                 .data = {{"x", "iteration"},
+                          {"numbers", numbers},
+                          {"phases", std::move(phases)},
+                          {"median", 1e-6 * static_cast<double>(it.steady_median_ns)}},
+                 .height = 260,
+                 .wide = true,
+                 .picture = true});
 }
 
 }  // namespace iterations_section

@@ -39,6 +39,9 @@ Waterfall waterfall_of(const Report& report, const LostTime& lost) {
   return out;
 }
 
+// "+0.120", "−1.340"
+std::string signed_number(double value) { return (value < 0 ? "−" : "+") + fixed(std::abs(value), 3); }
+
 void tables(const Report& report, std::vector<Table>& out) {
   Table table{.id = "waterfall",
               .title = "From the ideal to the measured speed-up",
@@ -54,7 +57,7 @@ void tables(const Report& report, std::vector<Table>& out) {
         table.rows.emplace_back(std::vector<std::string>{std::to_string(lost.ranks), std::to_string(lost.ranks)});
     for (const Step& step : waterfall.steps) {
       if (table.rows.size() == 1) table.columns.emplace_back(step.name);
-      row.push_back(fmt::format("{:+.3f}", step.change));
+      row.push_back(signed_number(step.change));
     }
     row.push_back(fixed(waterfall.measured, 3));
   }
@@ -102,7 +105,7 @@ void charts(const Report& report, std::vector<Chart>& out) {
       const double lost_s = -step.change * seconds_of_one;
       chart.bars.push_back(
           {step.name, step.key, reached, reached + step.change,
-           fmt::format("{:+.3f} ({}{})", step.change, lost_s < 0 ? "−" : "", seconds(std::abs(lost_s)))});
+           fmt::format("{} ({}{})", signed_number(step.change), lost_s < 0 ? "−" : "", seconds(std::abs(lost_s)))});
       reached += step.change;
     }
     chart.bars.push_back({"measured", "total", 0, waterfall.measured, fixed(waterfall.measured, 3)});

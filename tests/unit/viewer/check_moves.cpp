@@ -7,6 +7,7 @@
 #include "tests/unit/viewer/user.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/window/go_to_dialog.h"
 
 namespace paceline::viewer {
@@ -131,6 +132,24 @@ const ActionChecks all{
     {"PgDown", [](const QString& keys) { check_page(keys, true); }},
     {"]", [](const QString& keys) { check_iteration(keys, 3, 4); }},
     {"[", [](const QString& keys) { check_iteration(keys, 3, 2); }},
+    {"Ctrl+Alt+W",
+     [](const QString& keys) {
+       const auto scrolled = [](User& user) {
+         user.state().show_part(part);
+         user.turn_wheel(user.at(0.5, 300), -1);
+         return user.timeline->verticalScrollBar()->value();
+       };
+       User user(four_ranks(), {1000, 600});
+       EXPECT_EQ(scrolled(user), 0);
+       EXPECT_NE(user.length(), part.length());
+       user.press(keys);
+       EXPECT_GT(scrolled(user), 0);
+       EXPECT_EQ(user.length(), part.length());
+       user.turn_wheel(user.at(0.5, 300), 1, Qt::ControlModifier);
+       EXPECT_LT(user.length(), part.length()) << "Ctrl still zooms";
+       user.press(keys);
+       EXPECT_FALSE(wheel_scrolls());
+     }},
     {"M",
      [](const QString& keys) {
        User user;

@@ -23,6 +23,7 @@ struct PaintedText {
   QRgb colour = 0;
   double contrast = 0;  // the least, to the colours below it
   QRgb below = 0;       // the colour with that contrast
+  QRect box, visible;   // in pixels of the widget: what the text needs, and the part of it that is not clipped
 };
 
 // Forwards all but texts to a picture, so that the picture has what is below them. It takes the part of an SVG engine,
@@ -79,7 +80,9 @@ class TextCollector : public QPaintEngine {
 
  private:
   void collect(const QString& text, QRect box) {
+    const QRect whole = box;
     box &= picture_.rect();
+    if (!systemClip().isEmpty()) box &= systemClip().boundingRect();
     if (below_->hasClipping()) box &= below_->transform().mapRect(below_->clipBoundingRect()).toAlignedRect();
     if (box.isEmpty()) return;
     std::map<QRgb, int> colours;
@@ -98,7 +101,7 @@ class TextCollector : public QPaintEngine {
       if (4 * pixels >= area) below.push_back(colour);
     }
     if (below.empty()) below.push_back(qRgb(int(red / area), int(green / area), int(blue / area)));
-    PaintedText painted{.text = text, .contrast = 100};
+    PaintedText painted{.text = text, .contrast = 100, .box = whole, .visible = box};
     const QColor pen = below_->pen().color();
     const double opacity = pen.alphaF() * below_->opacity();
     for (const QRgb colour : below) {

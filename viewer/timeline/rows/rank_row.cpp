@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "viewer/drawing/gpu_strip.h"
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/rows/rows.h"
@@ -18,10 +19,17 @@ constexpr QRgb warning_colour = 0xffe6a100;
 
 class RankRow : public Row {
  public:
-  RankRow(Document& document, std::size_t rank) : Row(document, rank, Hidden::never) {}
+  RankRow(Document& document, std::size_t rank) : Row(document, rank, Hidden::never), gpu_(document) {
+    for (const analysis::Track& track : model().tracks) {
+      if (track.kind == analysis::TrackKind::stream) stream_slices_ += track.slices.size();
+    }
+  }
 
   Height height() const override { return {1, 4}; }
   bool is_strip() const override { return true; }
+
+  void prepare() override { gpu(); }
+  bool complete() const override { return stream_slices_ == 0 || gpu_.made() != nullptr; }
 
   void look_up(const RowCanvas& canvas) override {
     shares_ = shares_of(index(), waits(), canvas.axis, strip(canvas).height(), canvas.theme);
@@ -32,6 +40,9 @@ class RankRow : public Row {
     LabelTexts* labels = canvas.height >= least_text_height ? &canvas.labels : nullptr;
     canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip(canvas), canvas.theme, labels,
                                   std::exchange(shares_, {}));
+    if (const GpuStrip* gpu = gpu_.made()) {
+      canvas.counts.rectangles += gpu->paint(canvas.painter, canvas.axis, lanes(canvas), canvas.theme);
+    }
   }
 
   void paint_header(RowCanvas& canvas, const ViewState& state) override {
@@ -105,6 +116,7 @@ class RankRow : public Row {
         lines += tooltip_line("waited", waited_text(run(), wait));
       }
     }
+    lines += gpu_lines(double(interval->start_ns), double(interval->end_ns));
     return viewer::tooltip(phase_text(interval->phase), lines);
   }
 
@@ -129,9 +141,40 @@ class RankRow : public Row {
   }
 
  private:
-  static QRect strip(const RowCanvas& canvas) {
+  // Of phases; the lanes of the GPUs are below it.
+  QRect strip(const RowCanvas& canvas) const {
     const int gap = canvas.folded && canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
-    return {0, canvas.y, canvas.axis.width(), canvas.height - gap};
+    const int below = stream_slices_ > 0 ? GpuStrip::height_in(canvas.height) : 0;
+    return {0, canvas.y, canvas.axis.width(), canvas.height - gap - below};
+  }
+  QRect lanes(const RowCanvas& canvas) const {
+    return {0, strip(canvas).bottom() + 1, canvas.axis.width(), GpuStrip::height_in(canvas.height)};
+  }
+
+  // nullptr while a worker makes it, and where the rank has no streams.
+  const GpuStrip* gpu() {
+    if (stream_slices_ == 0) return nullptr;
+    return gpu_.get(stream_slices_, [run = document_.shared_run(), rank = rank()] {
+      return GpuStrip(analysis::gpu_activity(run->index->phases(), run->trace.ranks[rank]));
+    });
+  }
+
+  // What the GPUs did between two times, for a tooltip.
+  QString gpu_lines(double from_ns, double to_ns) {
+    const GpuStrip* strip = gpu();
+    if (strip == nullptr || strip->empty()) return {};
+    const GpuStrip::Times times = strip->between(from_ns, to_ns);
+    QString lines;
+    for (const auto& [name, ns] : {std::pair("GPU computes", times.compute),
+                                   {"GPU idle", times.idle},
+                                   {"communication hidden", times.hidden},
+                                   {"communication exposed", times.exposed}}) {
+      if (ns >= 0.5) {
+        lines += tooltip_line(
+            name, QString("%1, %2").arg(duration_text(std::llround(ns)), share_text(ns / (to_ns - from_ns))));
+      }
+    }
+    return lines;
   }
 
   std::optional<analysis::PhaseInterval> interval_at(double time_ns) const {
@@ -139,6 +182,8 @@ class RankRow : public Row {
   }
 
   QImage shares_;  // between look_up() and paint()
+  std::size_t stream_slices_ = 0;
+  OnDemand<GpuStrip> gpu_;
 };
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST(Waterfall, AddsUpFromTheIdealToTheMeasuredSpeedUp) {
   for (const auto& [cause, change] : waterfall["changes"].items()) sum += change.get<double>();
   EXPECT_NEAR(sum, scaling["points"][1]["speedup"].get<double>(), 1e-12);
   EXPECT_EQ(waterfall["measured"], scaling["points"][1]["speedup"]);
-  EXPECT_THAT(render_markdown(report), HasSubstr("| 2 | 2 | -0.654 | -0.050 | -0.025 | -0.025 |"));
+  EXPECT_THAT(render_markdown(report), HasSubstr("| 2 | 2 | −0.654 | −0.050 | −0.025 | −0.025 |"));
   EXPECT_THAT(render_html(report), HasSubstr("\"kind\":\"waterfall\""));
 }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// No text on any panel is cut by the edge of what it stands on, at the sizes of usual screens: it has room, wraps,
+// scrolls, or is shortened to "…". The last size is that of a screen of 1920 × 1080 with two pixels for one.
+#include <gtest/gtest.h>
+
+#include <QAbstractScrollArea>
+#include <QScrollBar>
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "tests/unit/viewer/page.h"
+#include "tests/unit/viewer/painted_texts.h"
+#include "viewer/drawing/appearance.h"
+#include "viewer/panels/panel.h"
+#include "viewer/timeline/timeline_widget.h"
+
+namespace paceline::viewer {
+namespace {
+
+// Whether the text is in a scrolled part and partly outside of it, or in a row of the timeline, whose rows may be lower
+// than a line of text and go on behind the ruler and the lower edge.
+bool is_scrolled(const QWidget& window, const PaintedText& text) {
+  for (const auto* area : window.findChildren<QAbstractScrollArea*>()) {
+    const QWidget* part = area->viewport();
+    const QRect room(part->mapTo(&window, QPoint()), part->size());
+    if (!part->isVisible() || !room.intersects(text.box)) continue;
+    const bool scrolls = area->horizontalScrollBar()->maximum() > 0 || area->verticalScrollBar()->maximum() > 0;
+    if (scrolls && !room.contains(text.box)) return true;
+    if (dynamic_cast<const TimelineWidget*>(area) != nullptr && text.visible.width() == text.box.width()) return true;
+  }
+  return false;
+}
+
+class Uncut : public testing::TestWithParam<const char*> {
+ protected:
+  Uncut() { apply_theme(GetParam()); }
+  ~Uncut() override { apply_theme("light"); }
+};
+
+class UncutPage : public Page {
+ public:
+  UncutPage()
+      : Page(index_run("states", simulate({.ranks = 12,
+                                           .iterations = 8,
+                                           .layers = true,
+                                           .slow_rank = 2,
+                                           .slowness = 1.5,
+                                           .slow_iteration = 5,
+                                           .switch_ns = 500'000}))) {}
+  using Page::finish;
+  using Page::first_named;
+  using Page::page;
+  using Page::state;
+  using Page::window;
+
+ private:
+  void TestBody() override {}
+};
+
+TEST_P(Uncut, TextsOfEveryPanelHaveRoom) {
+  UncutPage page;
+  page.state().set_all_counters_unfolded(true);
+  page.state().select(page.first_named("backward", 1));
+  std::set<std::string> cut;
+  std::size_t seen = 0;
+  for (const QSize size : {QSize(1024, 700), QSize(1366, 768), QSize(1920, 1080), QSize(960, 540)}) {
+    page.window.resize(size);
+    page.finish();
+    page.state().set_panels_shown(true);
+    for (const PanelKind& kind : panel_kinds()) {
+      if (kind.place != PanelKind::Place::tab) continue;
+      Q_EMIT page.state().panel_wanted(kind.title);
+      page.finish();
+      page.window.grab();  // asks for what is drawn for the first time
+      page.finish();
+      for (const PaintedText& text : painted_texts(page.window)) {
+        ++seen;
+        // Fonts may reach a pixel beyond their box.
+        if (text.visible.contains(text.box.adjusted(1, 2, -1, -2)) || is_scrolled(page.window, text)) continue;
+        cut.insert(QString("%1×%2, %3: \"%4\" needs %5 pixels and has %6")
+                       .arg(size.width())
+                       .arg(size.height())
+                       .arg(kind.title, text.text)
+                       .arg(text.box.width())
+                       .arg(text.visible.width())
+                       .toStdString());
+      }
+    }
+  }
+  for (const std::string& one : cut) ADD_FAILURE() << one;
+  EXPECT_GT(seen, 4000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(In, Uncut, testing::Values("light", "dark"));
+
+}  // namespace
+}  // namespace paceline::viewer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPUs of a rank did, as two lanes below the strip of its phases: computing, and under it communication, which
+// is strong where no computation hides it and pale where one does. A lane is fainter where it is used in part of a
+// column only.
+#pragma once
+
+#include <QPainter>
+#include <vector>
+
+#include "analysis/device/gpu.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/session/time_axis.h"
+
+namespace paceline::viewer {
+
+class GpuStrip {
+ public:
+  explicit GpuStrip(const analysis::GpuActivity& activity);
+
+  bool empty() const { return all_.empty(); }
+  // In a range of time, in ns.
+  struct Times {
+    double compute = 0, exposed = 0, hidden = 0, idle = 0;
+  };
+  Times between(double from_ns, double to_ns) const;  // O(log n)
+
+  // Cost: columns × log n. Returns the number of rectangles.
+  std::size_t paint(QPainter& painter, const TimeAxis& axis, const QRect& box, const Theme& theme) const;
+  // The height of both lanes in a strip of this height; 0 where it is too low for them.
+  static int height_in(int strip_height) { return strip_height < 12 ? 0 : strip_height < 20 ? 5 : 9; }
+
+ private:
+  class Sums {
+   public:
+    explicit Sums(const analysis::Intervals& intervals);
+    double before(double time_ns) const;
+    bool empty() const { return intervals_.empty(); }
+
+   private:
+    analysis::Intervals intervals_;
+    std::vector<double> sums_;  // of those before each
+  };
+
+  Sums all_, compute_, communication_, hidden_;
+};
+
+}  // namespace paceline::viewer
