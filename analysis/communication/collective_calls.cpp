@@ -158,7 +158,7 @@ class Extraction {
   // at a time.
   void name_persistent() {
     std::ranges::stable_sort(starts_, {}, [&](std::size_t at) { return out_.calls[at].start_ns; });
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> rounds;
+    auto rounds = rank_.earlier_starts;
     for (const std::size_t at : starts_) {
       CollectiveCall& start = out_.calls[at];
       const std::pair key(start.communicator, start.sequence);

@@ -97,17 +97,6 @@ void add_collective(LatenessRow& row, std::span<const double> arrivals, std::spa
   ++row.collectives;
 }
 
-void add_last_awaited(LatenessRow& row, std::span<const RankArrival> ranks) {
-  std::vector<double> arrivals, waits;
-  for (const RankArrival& rank : ranks) {
-    const std::int64_t since_ns = rank.arrival_ns - ranks.front().arrival_ns;
-    arrivals.push_back(
-        static_cast<double>(since_ns - blocked_ns(rank.blocked, rank.iteration_start_ns, rank.arrival_ns)));
-    waits.push_back(static_cast<double>(rank.waited_ns));
-  }
-  add_collective(row, arrivals, waits);
-}
-
 void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row) {
   using namespace lateness_parts;
   const auto n = static_cast<double>(table.step_ns.size());
@@ -120,11 +109,11 @@ void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow&
   table.numbers.push_back(number);
 }
 
-LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations) {
+std::map<std::int64_t, LatenessRow> lateness_rows(const Collectives& collectives,
+                                                  std::span<const std::span<const Iteration>> iterations) {
   using namespace lateness_parts;
-  LatenessTable table;
   const std::size_t ranks = iterations.size();
-  if (ranks < 2) return table;
+  if (ranks < 2) return {};
   struct Common {
     std::size_t last = 0;  // index of the last awaited collective
     bool awaited = false;
@@ -153,18 +142,29 @@ LatenessTable lateness_of(const Collectives& collectives, std::span<const std::s
     }
   }
   std::map<std::int64_t, LatenessRow> rows;
-  std::vector<RankArrival> arrivals(ranks);
+  std::vector<double> arrivals(ranks), waits(ranks);
   for (const auto& [number, common] : commons) {
+    const Collective& last = collectives.matched[common.last];
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::int64_t arrival_ns = collectives.matched[common.last].calls[r].start_ns;
-      arrivals[r] = {iteration_at(iterations[r], arrival_ns)->start_ns, arrival_ns, common.waited_ns[r], {}};
-      if (r < collectives.blocked.size()) arrivals[r].blocked = collectives.blocked[r];
+      const std::int64_t arrival_ns = last.calls[r].start_ns, since_ns = arrival_ns - last.calls.front().start_ns;
+      const std::int64_t own_ns =
+          r < collectives.blocked.size()
+              ? blocked_ns(collectives.blocked[r], iteration_at(iterations[r], arrival_ns)->start_ns, arrival_ns)
+              : 0;
+      arrivals[r] = static_cast<double>(since_ns - own_ns);
+      waits[r] = static_cast<double>(common.waited_ns[r]);
     }
     LatenessRow& row = rows[number];
     row.step_ns = common.step_ns;
-    add_last_awaited(row, arrivals);
+    add_collective(row, arrivals, waits);
   }
-  table.ranks = ranks;
+  return rows;
+}
+
+LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations) {
+  LatenessTable table;
+  const std::map<std::int64_t, LatenessRow> rows = lateness_rows(collectives, iterations);
+  if (iterations.size() > 1) table.ranks = iterations.size();
   std::size_t warmup = std::max<std::size_t>(1, rows.size() / 10);
   for (const auto& [number, row] : rows) {
     if (warmup > 0) {

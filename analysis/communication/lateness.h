@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -46,22 +47,15 @@ struct LatenessRow {
 // ranks.
 void add_collective(LatenessRow& row, std::span<const double> arrivals_ns, std::span<const double> waits_ns);
 
-// What a rank did in an iteration until the last collective of all ranks that was awaited in it.
-struct RankArrival {
-  std::int64_t iteration_start_ns = 0, arrival_ns = 0;
-  std::int64_t waited_ns = 0;            // in the iteration's collectives of all ranks
-  std::span<const BlockedTime> blocked;  // disjoint, by time
-};
-
-// Adds the one collective that an iteration's lateness rests on. Cost: linear in the ranks and in their intervals.
-void add_last_awaited(LatenessRow& row, std::span<const RankArrival> ranks);
-
 // Appends an iteration to the table.
 void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row);
 
-// Over the collectives that all ranks took part in, in iterations that all ranks finished; where none was awaited, the
-// last one counts. The warm-up is left out: the
-// first tenth of the iterations, at least one. `iterations` holds the iterations of each rank.
+// By the iteration's number: over the collectives that all ranks took part in, in iterations that all ranks finished;
+// where none was awaited, the last one counts. `iterations` holds the iterations of each rank.
+std::map<std::int64_t, LatenessRow> lateness_rows(const Collectives& collectives,
+                                                  std::span<const std::span<const Iteration>> iterations);
+
+// The same without the warm-up: the first tenth of the iterations, at least one.
 LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations);
 
 // Those beyond chance with all ranks taken into account, and above the error of the clocks against each other, which

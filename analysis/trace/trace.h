@@ -102,6 +102,9 @@ struct Rank {
   std::vector<Trigger> triggers;
   std::vector<NameId> communicators;             // that it is a member of, by the text that slices have
   std::vector<std::int32_t> communicator_ranks;  // its rank in each of them; -1: not known
+  // How often each persistent collective, by its communicator's identity and its number, was started before the part of
+  // the run that the trace holds.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> earlier_starts;
 
   std::int64_t recorded_ns() const;  // wall time without the gaps
 };

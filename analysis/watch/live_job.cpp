@@ -17,14 +17,14 @@
 
 #include "analysis/communication/accusations.h"
 #include "analysis/communication/hangs.h"
-#include "analysis/importers/pace/clock.h"
+#include "analysis/importers/pace/import.h"
+#include "analysis/phases/selection.h"
 #include "analysis/statistics/statistics.h"
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 #include "profiler/format/liveness.h"
-#include "profiler/format/mpi_functions.h"
 #include "profiler/format/reader.h"
 
 namespace paceline::analysis {
@@ -32,12 +32,10 @@ namespace live_job_parts {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kept_rows = 512;        // iterations that the test of lateness looks at
-constexpr std::size_t most_open_rows = 4096;  // some ranks may have ended, so that no other rank follows
-constexpr std::size_t meeting_bytes = 64U << 20;
-constexpr std::uint64_t meeting_polls = 64;  // after which a collective that nobody joins is forgotten
-constexpr std::uint64_t patient_polls = 5;   // for ranks that are missing when all others have ended
-constexpr double test_share = 0.004;         // of a core, for the test of lateness
+constexpr std::size_t kept_rows = 512;  // iterations that the test of lateness looks at
+constexpr std::size_t most_slots_of_job = 8 << 20, most_slots_of_rank = 16 << 10;
+constexpr std::uint64_t patient_polls = 5;  // for ranks that are missing when all others have ended
+constexpr double test_share = 0.004;        // of a core, for the test of lateness
 constexpr std::int64_t realign_ns = 60'000'000'000;
 // A running rank without a new event for so long, or in one MPI call for so long, makes no progress.
 constexpr double silent_ns = 5e9;
@@ -66,11 +64,6 @@ int number_in(const std::map<std::string, std::string>& settings, const char* ke
     std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
   }
   return value;
-}
-
-std::string operation_of(std::uint16_t function) {
-  const format::MpiFunction* known = format::find_mpi_function(function);
-  return known != nullptr ? std::string(known->name) : fmt::format("MPI function {}", function);
 }
 
 // A file that the recorder has closed is not gone: it ended.
@@ -118,11 +111,12 @@ void LiveJob::find_files_in(const std::filesystem::path& directory) {
 void LiveJob::read(File& file) {
   using namespace live_job_parts;
   if (file.state == LiveState::ended || file.state == LiveState::killed || file.state == LiveState::lost) return;
+  const std::size_t most_slots =
+      std::max(most_slots_of_rank, most_slots_of_job / std::max<std::size_t>(files_.size(), 1));
   const auto take = [&] {
     const std::vector<NewEvents> news = file.growing.poll();
-    const format::FileHeader& header = file.growing.facts().header;
-    if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>(header.pid);
-    file.rank->add(news, header.start_ticks);
+    if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>();
+    file.rank->add(news, file.growing.facts(), most_slots);
   };
   try {
     // The header names the process.
@@ -169,7 +163,7 @@ void LiveJob::choose_ranks() {
   std::vector<File*> unnumbered;
   std::size_t other_jobs = 0;
   const auto number_of = [](const File& file) {
-    return number_in(file.rank->settings(), "rank", file.growing.facts().header.rank);
+    return number_in(file.rank->process().definitions.settings, "rank", file.growing.facts().header.rank);
   };
   // Of several mpirun of one job, one after the other, the last one is shown.
   std::map<std::string, std::set<int>> launches;  // the ranks of each
@@ -220,72 +214,46 @@ void LiveJob::choose_ranks() {
 
 // Figures of all ranks together begin anew where another rank appears.
 void LiveJob::forget_figures() {
-  open_rows_.clear();
   rows_.clear();
-  meetings_.clear();
   finished_rows_ = tested_rows_ = next_look_ = 0;
-  blocked_before_.clear();
   lateness_.reset();
-  steps_.assign(ranks_.size(), {});
 }
 
 void LiveJob::align() {
   using namespace live_job_parts;
   std::size_t exchanges = 0;
-  for (const File* file : ranks_) exchanges += file->rank->clock_exchanges().size();
+  for (const File* file : ranks_) exchanges += file->rank->process().definitions.exchanges.size();
   const std::int64_t now = utc_ns();
   if (!realign_ && exchanges == known_exchanges_ && now - aligned_utc_ns_ < realign_ns) return;
   realign_ = false;
   known_exchanges_ = exchanges;
   aligned_utc_ns_ = now;
   std::vector<ClockReadings> readings;
-  for (const File* file : ranks_) {
-    const format::TraceFacts& facts = file->growing.facts();
-    const format::FileHeader& header = facts.header;
-    ClockReadings& own = readings.emplace_back();
-    own.rank = file->number;
-    own.ticks_are_ns = header.clock_source == format::ClockSource::monotonic_raw;
-    own.domain = fmt::format("{}\n{}\n{}", facts.boot_id, facts.host, own.ticks_are_ns);
-    own.ticks_per_second = header.ticks_per_second;
-    own.start_ticks = header.start_ticks;
-    own.end_ticks = header.start_ticks + file->rank->last_ticks();
-    own.start_utc_ns = header.start_utc_ns;
-    own.utc_error_us = facts.utc_error_us;
-    own.pairs = file->rank->clock_pairs();
-    own.exchanges = file->rank->clock_exchanges();
-    const auto measured = file->rank->settings().find("counter_error_ns");
-    if (measured != file->rank->settings().end()) {
-      const std::string& text = measured->second;
-      double ns = 0;
-      const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), ns);
-      if (failure == std::errc() && ns > 0 && ns < 1e9) own.counter_error_ns = ns;
-    }
-  }
-  const std::vector<AlignedClock> clocks = align_clocks(readings);
-  for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r]->clock = clocks[r];
+  for (const File* file : ranks_) readings.push_back(readings_of(file->rank->process()));
+  std::vector<AlignedClock> clocks = align_clocks(readings);
+  zero_ = zero_of(clocks);
+  for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r]->clock = std::move(clocks[r]);
 }
 
-std::int64_t LiveJob::time_ns(const File& file, std::uint64_t ticks) const {
-  return whole_ns(file.clock.time(static_cast<double>(ticks)));
+double LiveJob::ticks_at(const File& file, std::int64_t time_ns) const {
+  return file.clock.time.inverse()(static_cast<double>(time_ns) + zero_);
 }
 
-// How long ago its newest event was, by the system clocks.
-double LiveJob::age_ns(const File& file, std::int64_t utc_ns) {
-  const format::FileHeader& header = file.growing.facts().header;
-  const double newest = static_cast<double>(file.rank->last_ticks()) * live_job_parts::ns_per_tick(header);
-  return std::max(0.0, static_cast<double>(utc_ns - header.start_utc_ns) - newest);
+// In ticks.
+double LiveJob::middle(const File& file, const Iteration& iteration) const {
+  return ticks_at(file, iteration.start_ns + iteration.duration_ns / 2);
 }
 
 void LiveJob::poll() {
   find_files();
   for (const auto& [path, file] : files_) read(*file);
   choose_ranks();
-  align();
-  collect();
-  finish_rows();
+  if (!ranks_.empty()) {
+    align();
+    import();
+    test_lateness_if_due(all_ended());
+  }
   ++polls_;
-  std::erase_if(meetings_,
-                [&](const auto& entry) { return entry.second.poll + live_job_parts::meeting_polls < polls_; });
 }
 
 std::map<int, std::uint64_t> LiveJob::recorded_stacks() const {
@@ -315,137 +283,102 @@ Trace LiveJob::stacks_since(const std::map<int, std::uint64_t>& before) const {
   return run.finish();
 }
 
-void LiveJob::collect() {
+void LiveJob::import() {
   using namespace live_job_parts;
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    File& file = *ranks_[r];
-    for (const LiveIteration& iteration : file.rank->take_iterations()) {
-      const std::int64_t from = time_ns(file, iteration.start), until = time_ns(file, iteration.end);
-      steps_[r].push_back(until - from);
-      if (steps_[r].size() > shown_iterations) steps_[r].pop_front();
-      Row* const found = row_of(iteration.number);
-      if (found == nullptr) continue;
-      Row& row = *found;
-      if (row.duration_ns[r] < 0) ++row.finished;
-      row.duration_ns[r] = until - from;
-      row.ranks[r].start_ns = from;
-      for (const auto& [begin, end] : iteration.working) {
-        row.ranks[r].working.push_back({time_ns(file, begin), time_ns(file, end)});
-      }
-      const double ticks = static_cast<double>(iteration.end - iteration.start);
-      const double ns_per_tick = ticks > 0 ? static_cast<double>(until - from) / ticks : 0;
-      for (std::size_t p = 0; p < phase_count; ++p) {
-        row.phase_ns[p] += static_cast<double>(iteration.phase[p]) * ns_per_tick;
-      }
+  const std::int64_t utc = utc_ns();
+  std::vector<const PaceProcess*> processes;
+  std::vector<AlignedClock> clocks;
+  for (File* file : ranks_) {
+    const format::FileHeader& header = file->growing.facts().header;
+    const double tick_ns = ns_per_tick(header), now = static_cast<double>(utc - header.start_utc_ns) / tick_ns;
+    const auto last = static_cast<double>(file->rank->last_ticks());
+    file->newest_ns = std::max(0.0, now - last) * tick_ns;
+    const bool runs = file->state == LiveState::running;
+    processes.push_back(
+        &file->rank->window(file->number, runs ? static_cast<std::uint64_t>(std::max(now, last)) : 0, file->problem));
+    clocks.push_back(file->clock);
+  }
+  const Trace trace = import_running(processes, clocks);
+  RunIndex index(trace);
+  for (std::size_t r = 0; r < ranks_.size(); ++r) look_at(*ranks_[r], index, r);
+  take_rows(index.collectives());
+  std::vector<CollectiveCalls> calls = index.take_calls();
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    note_calls(*ranks_[r], std::move(calls[r]));
+    drop_what_was_taken(*ranks_[r]);
+  }
+}
+
+// The iterations of the window, and what the main thread does.
+void LiveJob::look_at(File& file, const RunIndex& index, std::size_t r) {
+  const Rank& rank = index.trace().ranks[r];
+  file.iterations = index.times(r).iterations;
+  file.waited_ns.assign(file.iterations.size(), 0);
+  for (const BlockedTime& interval : index.collectives().blocked[r]) {
+    const Iteration* iteration = iteration_at(file.iterations, interval.start_ns);
+    if (iteration != nullptr) {
+      file.waited_ns[static_cast<std::size_t>(iteration - file.iterations.data())] += interval.wait_ns();
     }
-    for (const LiveCall& call : file.rank->take_calls()) meet(call, r);
   }
-  while (open_rows_.size() > most_open_rows) open_rows_.erase(open_rows_.begin());
+  const auto first_new = std::ranges::find_if(
+      file.iterations, [&](const Iteration& iteration) { return middle(file, iteration) > file.over_until; });
+  std::int64_t number = file.over - (first_new - file.iterations.begin());
+  for (Iteration& iteration : file.iterations) {
+    if (iteration.counted) iteration.number = number;
+    ++number;
+  }
+  for (auto iteration = first_new; iteration != file.iterations.end(); ++iteration) {
+    const std::int64_t end_ns = iteration->start_ns + iteration->duration_ns;
+    if (!iteration->finished && end_ns >= rank.end_ns) break;  // it goes on
+    ++file.over;
+    file.over_until = ticks_at(file, end_ns);
+    if (!iteration->finished) continue;
+    ++file.finished;
+    file.steps.push_back(iteration->duration_ns);
+    if (file.steps.size() > shown_iterations) file.steps.pop_front();
+  }
+
+  file.doing.clear();
+  file.in_mpi_ns.reset();
+  const Track* main = main_track(rank);
+  if (main == nullptr) return;
+  const NameId unfinished = index.trace().names.find("unfinished"), mpi = index.trace().names.find("mpi");
+  const Slices& slices = main->slices;
+  for (std::size_t i = slices.size(); i-- > 0;) {
+    if (slices.depth[i] == 0 && slices.end_ns(i) < rank.end_ns) break;  // so do all before it
+    if (slices.end_ns(i) < rank.end_ns || !slices.number(i, unfinished)) continue;
+    if (file.doing.empty()) file.doing = index.trace().name_of(slices, i);
+    if (index.trace().kind_of(slices, i).domain == mpi) file.in_mpi_ns = rank.end_ns - slices.start_ns[i];
+  }
 }
 
-void LiveJob::meet(const LiveCall& call, std::uint32_t rank) {
-  using namespace live_job_parts;
-  File& file = *ranks_[rank];
-  File::Entered& entered = file.entered[call.communicator];
-  if (call.round > 0) {
-    std::uint32_t& starts = entered.starts[call.sequence];
-    starts = std::max(starts, call.round);
-  } else {
-    entered.highest = std::max<std::int64_t>(entered.highest, call.sequence);
-  }
-  const double waited = static_cast<double>(call.end - call.blocked_from) * ns_per_tick(file.growing.facts().header);
-  file.longest_wait = std::max(file.longest_wait, static_cast<std::uint64_t>(waited));
-  if (!call.timed) return;
-  const std::size_t most_meetings =
-      std::max<std::size_t>(256, meeting_bytes / ((ranks_.size() + 1) * sizeof(Meeting::calls[0])));
-  if (meetings_.size() >= most_meetings) meetings_.clear();
-  const MeetingKey key{call.communicator, call.sequence, call.round, call.function};
-  Meeting& meeting = meetings_[key];
-  if (meeting.calls.empty()) meeting.poll = polls_;
-  meeting.calls.emplace_back(rank, call);
-  if (meeting.calls.size() < call.members) return;
-  complete(meeting);
-  meetings_.erase(key);
-}
-
-// All members have left it: when each arrived, and when each was blocked in it.
-void LiveJob::complete(const Meeting& meeting) {
-  constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();
-  const std::size_t n = meeting.calls.size();
-  const std::optional<std::int64_t> number = meeting.calls.front().second.iteration;
-  bool one_iteration = n == ranks_.size() && n > 1;
-  Row::Common arrivals{.last_start_ns = nobody, .starts_ns = std::vector<std::int64_t>(ranks_.size(), nobody)};
-  for (const auto& [rank, call] : meeting.calls) {
-    std::int64_t& start = arrivals.starts_ns[rank];
-    if (start != nobody) return;  // damaged numbers
-    start = time_ns(*ranks_[rank], call.start);
-    arrivals.last_start_ns = std::max(arrivals.last_start_ns, start);
-    one_iteration = one_iteration && call.iteration && call.iteration == number;
-  }
-  Row* const common = one_iteration ? row_of(*number) : nullptr;
-  for (const auto& [rank, call] : meeting.calls) {
-    Row* const row = call.blocked_iteration ? row_of(*call.blocked_iteration) : nullptr;
-    if (row == nullptr) continue;
-    const File& file = *ranks_[rank];
-    const std::size_t index = row == common ? row->common.size() : Row::no_common;
-    (call.on_main ? row->ranks[rank].on_main : row->ranks[rank].on_helpers)
-        .push_back({time_ns(file, call.polled_from), time_ns(file, call.end), arrivals.last_start_ns,
-                    static_cast<std::uint32_t>(index)});
-  }
-  if (common != nullptr) common->common.push_back(std::move(arrivals));
-}
-
-// What each rank waited in the iteration, and how late it was.
-void LiveJob::finish(Row& row) {
-  std::vector<RankArrival> arrivals(row.ranks.size());
-  std::vector<std::vector<BlockedTime>> blocked(row.ranks.size());
-  blocked_before_.resize(row.ranks.size());
-  std::vector<bool> awaited(row.common.size());
-  for (std::size_t r = 0; r < row.ranks.size(); ++r) {
-    Row::OfRank& rank = row.ranks[r];
-    std::vector<BlockedTime> calls = std::move(rank.on_main);
-    for (const BlockedTime& call : rank.on_helpers) add_uncovered(call, rank.working, calls);
-    blocked[r] = outermost(std::move(calls));
-    arrivals[r] = {.iteration_start_ns = rank.start_ns, .arrival_ns = 0, .waited_ns = 0, .blocked = {}};
-    for (const BlockedTime& interval : blocked[r]) {
-      rank.waited_ns += static_cast<double>(interval.wait_ns());
-      if (interval.collective == Row::no_common) continue;
-      arrivals[r].waited_ns += interval.wait_ns();
-      awaited[interval.collective] = true;
+// The collectives that the rank entered, also those before the window.
+void LiveJob::note_calls(File& file, CollectiveCalls calls) {
+  for (const CollectiveCall& call : calls.calls) {
+    if (call.counted) continue;
+    File::Entered& entered = file.entered[call.communicator];
+    if (call.round > 0) {
+      std::uint32_t& starts = entered.starts[call.sequence];
+      starts = std::max(starts, call.round);
+    } else {
+      entered.highest = std::max(entered.highest, static_cast<std::int64_t>(call.sequence));
     }
-    std::vector<BlockedTime> last(blocked[r].end() - (blocked[r].empty() ? 0 : 1), blocked[r].end());
-    blocked[r].insert(blocked[r].end(), blocked_before_[r].begin(), blocked_before_[r].end());
-    blocked[r] = outermost(std::move(blocked[r]));
-    arrivals[r].blocked = blocked[r];
-    blocked_before_[r] = std::move(last);
-    rank = {.start_ns = 0, .waited_ns = rank.waited_ns, .on_main = {}, .on_helpers = {}, .working = {}};
+    if (!call.unfinished) file.longest_wait_ns = std::max(file.longest_wait_ns, call.end_ns - call.blocked_from_ns);
   }
-  const Row::Common* last = nullptr;
-  bool last_awaited = false;
-  for (std::size_t c = 0; c < row.common.size(); ++c) {
-    const Row::Common& one = row.common[c];
-    const bool later = last == nullptr || one.last_start_ns >= last->last_start_ns;
-    if (awaited[c] == last_awaited ? later : awaited[c]) last = &one, last_awaited = awaited[c];
-  }
-  if (last != nullptr) {
-    for (std::size_t r = 0; r < arrivals.size(); ++r) arrivals[r].arrival_ns = last->starts_ns[r];
-    add_last_awaited(row.lateness, arrivals);
-  }
-  row.common = {};
+  file.calls = std::move(calls);
 }
 
-// The iteration's row; null where it was complete a short time ago, so that nothing can be added to it.
-LiveJob::Row* LiveJob::row_of(std::int64_t number) {
-  const auto found = open_rows_.find(number);
-  if (found != open_rows_.end()) return &found->second;
-  constexpr std::size_t latest = 8;
-  for (std::size_t i = rows_.size() - std::min(rows_.size(), latest); i < rows_.size(); ++i) {
-    if (rows_[i].first == number) return nullptr;
+// The window of a rank begins with the last iteration that became a row, because a collective of it may end in the next
+// one. Where there is no iteration, only what is open matters.
+void LiveJob::drop_what_was_taken(File& file) {
+  const auto first = std::ranges::find_if(
+      file.iterations, [&](const Iteration& iteration) { return middle(file, iteration) > file.taken_until; });
+  if (file.iterations.empty()) {
+    file.rank->drop_before(file.polled_until);
+  } else if (first != file.iterations.begin()) {
+    file.rank->drop_before(static_cast<std::uint64_t>(std::max(0.0, ticks_at(file, std::prev(first)->start_ns) - 2)));
   }
-  Row& row = open_rows_[number];
-  row.duration_ns.assign(ranks_.size(), -1);
-  row.ranks.resize(ranks_.size());
-  return &row;
+  file.polled_until = file.rank->last_ticks();
 }
 
 // Of a rank that has none while others are far ahead, none are expected.
@@ -454,37 +387,63 @@ std::size_t LiveJob::ranks_with_iterations() const {
   std::uint64_t most = 0;
   std::size_t without = 0;
   for (const File* file : ranks_) {
-    most = std::max(most, file->rank->iterations());
-    without += file->rank->iterations() == 0;
+    most = std::max(most, file->finished);
+    without += file->finished == 0;
   }
   return ranks_.size() - (most >= far_ahead ? without : 0);
 }
 
+bool LiveJob::all_ended() const {
+  return std::ranges::all_of(ranks_, [](const File* file) { return file->state != LiveState::running; });
+}
+
 // An iteration is complete when all ranks have finished a later one as well, because a collective of it may end there;
 // the last ones when all ranks have ended.
-void LiveJob::finish_rows() {
+void LiveJob::take_rows(const Collectives& collectives) {
   using namespace live_job_parts;
-  const bool all_ended =
-      std::ranges::all_of(ranks_, [](const File* file) { return file->state != LiveState::running; });
-  const std::size_t needed = ranks_with_iterations();
-  const auto is_finished = [&](const Row& row) { return row.finished > 0 && row.finished >= needed; };
-  const auto last = std::find_if(open_rows_.rbegin(), open_rows_.rend(),
-                                 [&](const auto& entry) { return is_finished(entry.second); });
-  if (last == open_rows_.rend()) return;
-  const std::int64_t newest = last->first;
-  for (auto row = open_rows_.begin(); row != open_rows_.end() && row->first <= newest;) {
-    if (!is_finished(row->second) || (row->first == newest && !all_ended)) {
-      ++row;
-      continue;
+  struct Common {
+    std::int64_t start_ns = std::numeric_limits<std::int64_t>::max();
+    std::size_t finished = 0;
+    std::vector<const Iteration*> of_rank;
+  };
+  std::map<std::int64_t, Common> commons;  // by number
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    for (const Iteration& iteration : ranks_[r]->iterations) {
+      if (!iteration.finished || middle(*ranks_[r], iteration) <= ranks_[r]->taken_until) continue;
+      Common& common = commons[iteration.number];
+      common.of_rank.resize(ranks_.size());
+      common.finished += common.of_rank[r] == nullptr;
+      common.of_rank[r] = &iteration;
+      common.start_ns = std::min(common.start_ns, iteration.start_ns);
     }
-    finish(row->second);
-    row->second.lateness.step_ns = static_cast<double>(std::max<std::int64_t>(row->second.duration_ns.back(), 0));
-    rows_.emplace_back(row->first, std::move(row->second));
+  }
+  std::erase_if(commons, [needed = ranks_with_iterations()](const auto& one) { return one.second.finished < needed; });
+  std::vector<std::pair<const std::int64_t, Common>*> complete;
+  for (auto& one : commons) complete.push_back(&one);
+  std::ranges::sort(complete, {}, [](const auto* one) { return one->second.start_ns; });
+  if (!complete.empty() && !all_ended()) complete.pop_back();
+  if (complete.empty()) return;
+  std::vector<std::span<const Iteration>> iterations;
+  for (const File* file : ranks_) iterations.emplace_back(file->iterations);
+  std::map<std::int64_t, LatenessRow> lateness = lateness_rows(collectives, iterations);
+  for (const auto* one : complete) {
+    Row& row = rows_.emplace_back();
+    row.number = one->first;
+    row.finished = one->second.finished;
+    row.lateness = std::move(lateness[one->first]);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      File& file = *ranks_[r];
+      const Iteration* own = one->second.of_rank[r];
+      row.duration_ns.push_back(own != nullptr ? own->duration_ns : -1);
+      row.waited_ns.push_back(own != nullptr ? file.waited_ns[static_cast<std::size_t>(own - file.iterations.data())]
+                                             : 0);
+      if (own == nullptr) continue;
+      for (std::size_t p = 0; p < phase_count; ++p) row.phase_ns[p] += own->phase_ns[p];
+      file.taken_until = std::max(file.taken_until, ticks_at(file, own->start_ns + own->duration_ns));
+    }
     if (rows_.size() > kept_rows) rows_.pop_front();
     ++finished_rows_;
-    row = open_rows_.erase(row);
   }
-  test_lateness_if_due(all_ended);
 }
 
 // Each look at a running job may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan
@@ -503,7 +462,7 @@ void LiveJob::test_lateness_if_due(bool now) {
   double clock_error = 0;
   for (const File* file : ranks_) clock_error = std::max(clock_error, file->clock.error_ns);
   for (std::size_t i = warm_up > dropped ? warm_up - dropped : 0; i < rows_.size(); ++i) {
-    if (!rows_[i].second.lateness.late_ns.empty()) add_iteration(table, rows_[i].first, rows_[i].second.lateness);
+    if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
   lateness_ = test_lateness(table, clock_error);
   if (lateness_->judged) {
@@ -515,77 +474,39 @@ void LiveJob::test_lateness_if_due(bool now) {
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
 }
 
-// Not blocked in MPI, and not silent for longer than ever before. `age` is that of its newest event, in ns.
-bool LiveJob::makes_progress(const File& file, double age) {
+// Not blocked in MPI, and not silent for longer than ever before.
+bool LiveJob::makes_progress(const File& file) {
   using namespace live_job_parts;
-  const double ns = ns_per_tick(file.growing.facts().header);
-  if (const auto since = file.rank->in_mpi_since()) {
-    return static_cast<double>(file.rank->last_ticks() - *since) * ns + age < silent_ns;
-  }
-  return age < std::max(silent_ns, 2 * ns * static_cast<double>(file.rank->longest_silence()));
+  if (file.in_mpi_ns) return static_cast<double>(*file.in_mpi_ns) < silent_ns;
+  const double silence = ns_per_tick(file.growing.facts().header) * static_cast<double>(file.rank->longest_silence());
+  return file.newest_ns < std::max(silent_ns, 2 * silence);
 }
 
-// Through the report's own search, from the calls that are open and the last ones that ended.
+// Through the report's own search, from the calls of the windows and what was entered before them.
 std::vector<Finding> LiveJob::findings() const {
-  using namespace live_job_parts;
   if (ranks_.size() < 2) return {};
-  const std::int64_t utc = utc_ns();
   std::vector<CollectiveCalls> all;
-  std::int64_t zero = std::numeric_limits<std::int64_t>::max();
-  for (const File* file : ranks_) zero = std::min(zero, time_ns(*file, 0));
   for (const File* file : ranks_) {
-    CollectiveCalls& own = all.emplace_back();
-    own.rank = file->number;
-    own.world_size = static_cast<int>(ranks_.size());
-    own.end_ns = time_ns(*file, file->rank->last_ticks()) - zero;
-    if (file->state == LiveState::running) own.end_ns += whole_ns(age_ns(*file, utc));
-    own.open_slice = label(file->rank->open_range(), 40);
-    const format::FileHeader& header = file->growing.facts().header;
-    const bool lost = std::ranges::any_of(header.dropped, [](std::uint64_t n) { return n > 0; });
-    own.complete_at_end = !lost && !file->rank->paused() && file->problem.empty();
-    own.complete = own.complete_at_end && file->growing.skipped_events() == 0;
-    for (const auto& [number, communicator] : file->rank->communicators()) {
-      own.communicators.push_back({communicator.identity, label(communicator.name, 40), communicator.own_rank});
-    }
-    own.busy = file->state == LiveState::running && makes_progress(*file, age_ns(*file, utc));
-    for (const LiveRank::OpenMessage& open : file->rank->open_messages()) {
-      const auto communicator = file->rank->communicators().find(open.communicator);
-      if (communicator == file->rank->communicators().end()) continue;
-      const std::string operation = operation_of(open.function);
-      own.pending.push_back({.communicator = communicator->second.identity,
-                             .operation = operation,
-                             .peer = open.peer,
-                             .tag = open.tag,
-                             .sends = blocks_in_send(operation),
-                             .receives = blocks_in_receive(operation),
-                             .since_ns = time_ns(*file, open.since) - zero,
-                             .until_ns = own.end_ns});
-    }
-    const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round,
-                         std::string operation) -> CollectiveCall& {
+    CollectiveCalls& own = all.emplace_back(file->calls);
+    own.complete = own.complete_at_end && !file->rank->skipped() && file->growing.skipped_events() == 0;
+    own.busy = file->state == LiveState::running && makes_progress(*file);
+    own.open_slice = label(own.open_slice, 40);
+    for (CollectiveCalls::Membership& communicator : own.communicators)
+      communicator.text = label(communicator.text, 40);
+    for (std::string& operation : own.operations) operation = label(operation, 40);
+    const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round) {
       CollectiveCall& call = own.calls.emplace_back();
       call.communicator = communicator;
       call.sequence = sequence;
       call.round = round;
       call.operation = static_cast<std::uint32_t>(own.operations.size());
-      own.operations.push_back(std::move(operation));
-      return call;
+      call.end_ns = file->longest_wait_ns;
     };
     for (const auto& [communicator, entered] : file->entered) {
-      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, "");
-      if (entered.highest < 0) continue;
-      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, "");
-      call.end_ns = static_cast<std::int64_t>(file->longest_wait);
+      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts);
+      if (entered.highest >= 0) add(communicator, static_cast<std::uint64_t>(entered.highest), 0);
     }
-    for (const LiveCall& open : file->rank->open_calls()) {
-      CollectiveCall& call =
-          add(open.communicator, open.sequence, open.round,
-              open.range != 0 ? label(file->rank->name(open.range), 40) : operation_of(open.function));
-      call.unfinished = true;
-      call.members = open.members;
-      call.start_ns = call.blocked_from_ns = time_ns(*file, open.blocked_from) - zero;
-      call.end_ns = open.polled == 0 ? own.end_ns : time_ns(*file, open.polled) - zero;
-    }
+    own.operations.emplace_back();  // theirs
   }
   std::vector<Finding> found;
   for (const Hang& hang : find_hangs(all)) {
@@ -616,28 +537,28 @@ WatchFrame LiveJob::frame() {
     const format::TraceFacts& facts = file.growing.facts();
     hosts.insert(facts.host);
     first_utc = std::min(first_utc, facts.header.start_utc_ns);
-    const auto age = static_cast<std::int64_t>(age_ns(file, utc));
+    const auto age = static_cast<std::int64_t>(file.newest_ns);
     last_utc = std::max(last_utc, file.state == LiveState::running ? utc : utc - age);
-    frame.expected_ranks =
-        std::max(frame.expected_ranks, number_in(file.rank->settings(), "world_size", facts.header.world_size));
+    frame.expected_ranks = std::max(frame.expected_ranks, number_in(file.rank->process().definitions.settings,
+                                                                    "world_size", facts.header.world_size));
     WatchedRank& rank = frame.ranks.emplace_back();
     rank.rank = file.number;
     rank.host = facts.host;
     rank.state = file.state;
-    rank.iterations = file.rank->iterations();
-    rank.step_ns = median(std::vector<std::int64_t>(steps_[r].begin(), steps_[r].end()));
+    rank.iterations = file.finished;
+    rank.step_ns = median(std::vector<std::int64_t>(file.steps.begin(), file.steps.end()));
     double waited = 0, late = 0, time = 0, judged = 0;
     for (auto row = begin; row != rows_.end(); ++row) {
-      waited += row->second.ranks[r].waited_ns;
-      time += static_cast<double>(std::max<std::int64_t>(row->second.duration_ns[r], 0));
-      if (row->second.lateness.behind_ns.empty()) continue;
-      late += row->second.lateness.behind_ns[r];
+      waited += static_cast<double>(row->waited_ns[r]);
+      time += static_cast<double>(std::max<std::int64_t>(row->duration_ns[r], 0));
+      if (row->lateness.behind_ns.empty()) continue;
+      late += row->lateness.behind_ns[r];
       ++judged;
     }
     rank.wait_share = time > 0 ? waited / time : 0;
     rank.late_ns = judged > 0 ? late / judged : 0;
     rank.newest_age_ns = age;
-    rank.doing = file.state == LiveState::running ? file.rank->doing() : "";
+    rank.doing = file.state == LiveState::running ? file.doing : "";
     rank.problem = file.problem;
     rank.nvtx_events = file.growing.events(format::Family::nvtx);
     rank.mpi_events = file.growing.events(format::Family::mpi);
@@ -647,21 +568,20 @@ WatchFrame LiveJob::frame() {
   frame.elapsed_ns = std::max<std::int64_t>(last_utc - first_utc, 0);
   // A rank that never wrote a file is not waited for without end.
   const bool all_there = static_cast<int>(ranks_.size()) >= frame.expected_ranks || polls_ > changed_ + patient_polls;
-  frame.ended = !ranks_.empty() && all_there &&
-                std::ranges::all_of(ranks_, [](const File* file) { return file->state != LiveState::running; });
+  frame.ended = !ranks_.empty() && all_there && all_ended();
   frame.iterations = finished_rows_;
   if (shown > 0) {
-    frame.newest_iteration = rows_.back().first;
+    frame.newest_iteration = rows_.back().number;
     std::vector<std::int64_t> steps;
     double total = 0;
     for (auto row = begin; row != rows_.end(); ++row) {
       double sum = 0;
-      for (const std::int64_t ns : row->second.duration_ns) sum += static_cast<double>(std::max<std::int64_t>(ns, 0));
-      frame.steps_ns.push_back(sum / static_cast<double>(row->second.finished));
+      for (const std::int64_t ns : row->duration_ns) sum += static_cast<double>(std::max<std::int64_t>(ns, 0));
+      frame.steps_ns.push_back(sum / static_cast<double>(row->finished));
       steps.push_back(static_cast<std::int64_t>(frame.steps_ns.back() + 0.5));
       for (std::size_t p = 0; p < phase_count; ++p) {
-        frame.phase_shares[p] += row->second.phase_ns[p];
-        total += row->second.phase_ns[p];
+        frame.phase_shares[p] += static_cast<double>(row->phase_ns[p]);
+        total += static_cast<double>(row->phase_ns[p]);
       }
     }
     for (double& share : frame.phase_shares) share = total > 0 ? share / total : 0;

@@ -7,19 +7,21 @@
 //     print(render_frame(job.frame(), 80, 70));
 //   }
 //
-// Memory: summaries of the last iterations of each rank, and collectives that not all ranks have left yet.
+// Each poll imports the last part of each rank (live_rank.h) and computes what the report computes (run_index.h). So
+// both agree on iterations, phases, waits and lateness. An iteration that all ranks have finished becomes a row of
+// figures, and what lies before it is dropped.
+//
+// Memory: the events of the iterations that not all ranks have finished, 8 million slots at most or 16,000 a rank.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "analysis/communication/lateness.h"
 #include "analysis/load/run_paths.h"
 #include "analysis/run/finding.h"
+#include "analysis/run/index/run_index.h"
 #include "analysis/trace/trace.h"
 #include "analysis/watch/live_rank.h"
 
@@ -107,44 +110,37 @@ class LiveJob {
     std::string problem;
     int failures = 0;  // polls in a row that could not read it
     AlignedClock clock;
-    std::uint64_t longest_wait = 0;  // ns, of the collectives that ended
+    double newest_ns = 0;  // the age of its newest event, by the system clocks
+    // What the last import showed.
+    CollectiveCalls calls;
+    std::vector<Iteration> iterations;      // of the window, counted from the first that was ever seen
+    std::vector<std::int64_t> waited_ns;    // in each of them for other ranks in collectives
+    std::string doing;                      // the innermost range or call of the main thread; hostile
+    std::optional<std::int64_t> in_mpi_ns;  // how long the main thread has been in its call of MPI
+    // What all imports showed.
+    std::int64_t over = 0;             // iterations that are over, finished or not
+    std::uint64_t finished = 0;        // those that were finished
+    double over_until = 0;             // the end of the last of them, in ticks, which no new alignment of clocks moves
+    double taken_until = 0;            // the end of the last that became a row
+    std::uint64_t polled_until = 0;    // the newest event of the poll before
+    std::deque<std::int64_t> steps;    // the last durations
+    std::int64_t longest_wait_ns = 0;  // of the collectives that ended
     struct Entered {
-      std::uint64_t members = 0;
       std::int64_t highest = -1;
       std::map<std::uint64_t, std::uint32_t> starts;  // of persistent collectives, by sequence
     };
     std::map<std::uint64_t, Entered> entered;  // by communicator
   };
 
-  // One iteration while its ranks finish it, and afterwards.
+  // An iteration that all ranks finished. Vectors have one value for each rank.
   struct Row {
-    static constexpr std::uint32_t no_common = std::numeric_limits<std::uint32_t>::max();
-    // What a rank did in it. All but `waited_ns` is emptied when the iteration is complete.
-    struct OfRank {
-      std::int64_t start_ns = 0;
-      double waited_ns = 0;  // for other ranks in collectives
-      std::vector<BlockedTime> on_main, on_helpers;
-      Intervals working;  // as LiveIteration::working
-    };
-    // A collective that all ranks began in this iteration.
-    struct Common {
-      std::int64_t last_start_ns = 0;
-      std::vector<std::int64_t> starts_ns;  // by index of the rank
-    };
-    std::vector<std::int64_t> duration_ns;  // by index of the rank; -1 = not finished yet
-    std::size_t finished = 0;
-    std::array<double, phase_count> phase_ns{};  // sum over the ranks
-    std::vector<OfRank> ranks;                   // by index
-    std::vector<Common> common;                  // BlockedTime::collective is an index into them, or no_common
+    std::int64_t number = 0;
+    std::size_t finished = 0;                          // ranks
+    std::vector<std::int64_t> duration_ns;             // -1: it did not
+    std::vector<std::int64_t> waited_ns;               // for other ranks in collectives
+    std::array<std::int64_t, phase_count> phase_ns{};  // sum over the ranks
     LatenessRow lateness;
   };
-
-  // One collective while its members pass through it.
-  struct Meeting {
-    std::vector<std::pair<std::uint32_t, LiveCall>> calls;  // index of the rank
-    std::uint64_t poll = 0;                                 // in which it was begun
-  };
-  using MeetingKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint16_t>;
 
   void find_files();
   void find_files_in(const std::filesystem::path& directory);
@@ -152,19 +148,18 @@ class LiveJob {
   void choose_ranks();
   void forget_figures();
   void align();
-  void collect();
-  Row* row_of(std::int64_t number);
+  void import();
+  void look_at(File& file, const RunIndex& index, std::size_t rank);
+  void note_calls(File& file, CollectiveCalls calls);
+  void drop_what_was_taken(File& file);
   std::size_t ranks_with_iterations() const;
-  void meet(const LiveCall& call, std::uint32_t rank);
-  void complete(const Meeting& meeting);
-  void finish(Row& row);
-  void finish_rows();
+  bool all_ended() const;
+  void take_rows(const Collectives& collectives);
   void test_lateness_if_due(bool now);
   std::vector<Finding> findings() const;
-  std::int64_t now_ns(const File& file) const;
-  std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
-  static bool makes_progress(const File& file, double age);
-  static double age_ns(const File& file, std::int64_t utc_ns);
+  double ticks_at(const File& file, std::int64_t time_ns) const;
+  double middle(const File& file, const Iteration& iteration) const;
+  static bool makes_progress(const File& file);
 
   RunPaths run_;
   std::map<std::string, std::unique_ptr<File>> files_;  // by path
@@ -175,14 +170,10 @@ class LiveJob {
   bool realign_ = true;
   std::int64_t aligned_utc_ns_ = 0;
   std::size_t known_exchanges_ = 0;
+  double zero_ = 0;  // of the times of an import, on the aligned clock
 
-  std::map<std::int64_t, Row> open_rows_;          // by the iteration's number
-  std::deque<std::pair<std::int64_t, Row>> rows_;  // that all ranks finished, the last ones
+  std::deque<Row> rows_;  // the last ones
   std::uint64_t finished_rows_ = 0;
-  // Of each rank: when it was blocked last in the iteration that was completed last. This may reach into the next one.
-  std::vector<std::vector<BlockedTime>> blocked_before_;
-  std::map<MeetingKey, Meeting> meetings_;
-  std::vector<std::deque<std::int64_t>> steps_;  // of each rank: its last iterations
   std::optional<LatenessTest> lateness_;
   std::uint64_t tested_rows_ = 0;
   double next_test_s_ = 0;

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/watch/live_rank.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
+#include <unordered_set>
 
-#include "analysis/communication/collective_calls.h"
-#include "analysis/device/overlap.h"
-#include "analysis/importers/mpi_names.h"
-#include "analysis/importers/pace/events.h"
-#include "analysis/phases/iterations.h"
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {
@@ -25,64 +16,244 @@ namespace events = format::events;
 namespace live_rank_parts {
 
 constexpr std::size_t most_readings = 128;  // clock pairs or exchanges; of more, every second one is dropped
-constexpr std::size_t most_recent = 64;     // iterations
-constexpr std::size_t most_open = 4096;     // ranges of a thread, requests, kinds and persistent collectives
-constexpr std::size_t most_name_bytes = 512, most_names = 200'000, most_stacks = 1 << 20;
-constexpr std::uint16_t start_function = static_cast<std::uint16_t>(format::MpiId::Start);
+constexpr std::size_t most_stacks = 1 << 20;
 
 template <class Reading>
-void keep(std::vector<Reading>& readings, const Reading& reading) {
-  readings.push_back(reading);
-  if (readings.size() < most_readings) return;
-  std::size_t kept = 0;  // the first and the last ones stay
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    if (i % 2 == 0 || i + 1 == readings.size()) readings[kept++] = readings[i];
+void thin_out(std::vector<Reading>& readings) {
+  while (readings.size() >= most_readings) {
+    std::size_t kept = 0;  // the first and the last ones stay
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      if (i % 2 == 0 || i + 1 == readings.size()) readings[kept++] = readings[i];
+    }
+    readings.resize(kept);
   }
-  readings.resize(kept);
 }
 
-std::optional<std::int64_t> number_of(format::PayloadType type, std::uint64_t bits) {
-  if (type == format::PayloadType::none) return std::nullopt;
-  if (type != format::PayloadType::floating) return static_cast<std::int64_t>(bits);
-  const double value = std::bit_cast<double>(bits);
-  if (!(std::abs(value) < 9e15)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
+// A range, a mark, a call of MPI, or the end of one.
+bool is_of_the_program(EventType type) {
+  if (type == EventType::pop || type == EventType::end || type == EventType::mpi_end) return true;
+  return family_of(type) == format::Family::nvtx || family_of(type) == format::Family::mpi;
 }
 
-bool is_test(std::uint16_t function) {
-  const format::MpiFunction* known = format::find_mpi_function(function);
-  return known != nullptr && known->name.starts_with("MPI_Test");
+bool is_about_the_next(EventType type) { return type == EventType::payload || type == EventType::payload_part; }
+
+bool is_in_window(EventType type) {
+  return is_of_the_program(type) || is_about_the_next(type) || type == EventType::mpi_posted ||
+         type == EventType::mpi_completed;
 }
 
-// Nothing for calls that return before the message was sent or received.
-std::optional<LiveRank::OpenMessage> message_of(const Slot& head) {
-  const auto made = unpack<events::MpiBeginPeer>(&head);
-  const format::MpiFunction* known = format::find_mpi_function(made.function);
-  if (known == nullptr || (!blocks_in_send(known->name) && !blocks_in_receive(known->name))) return std::nullopt;
-  return LiveRank::OpenMessage{.communicator = made.communicator,
-                               .function = made.function,
-                               .peer = made.peer,
-                               .tag = made.tag,
-                               .since = ticks_of(head)};
+bool initialises(const Slot& head) {
+  if (type_of(head) != EventType::mpi_begin_coll) return false;
+  const format::MpiFunction* function = format::find_mpi_function(unpack<events::MpiBeginColl>(&head).function);
+  return function != nullptr && function->name.ends_with("_init");
 }
+
+bool starts_again(const Slot& head) {
+  return type_of(head) == EventType::mpi_begin_coll &&
+         unpack<events::MpiBeginColl>(&head).function == static_cast<std::uint16_t>(format::MpiId::Start);
+}
+
+// The slots of a track from which a window is cut, up to the first event at or after its begin.
+class Cut {
+ public:
+  // `ended`: the ranges by start and end that ended before the begin, on any track.
+  Cut(const std::vector<Slot>& slots, std::uint64_t begin, const std::unordered_set<std::uint64_t>& ended)
+      : slots_(slots) {
+    while (at_ < slots.size() && ticks_of(slots[at_]) < begin) {
+      const std::size_t next = format::next_head(slots.data(), at_);
+      if (!is_about_the_next(type_of(slots[at_]))) {
+        take(slots[at_], next, ended);
+        from_ = next;
+      }
+      at_ = next;
+    }
+  }
+
+  // What stays of the track. `started` is called for each start of a persistent collective that does not.
+  template <class Started>
+  std::vector<Slot> rest(Started&& started) const {
+    for (const Slot* start : starts_) {
+      const auto is_it = [&](const Part& part) { return part.from <= index(start) && index(start) < part.to; };
+      if (std::ranges::none_of(open_, is_it)) started(*start);
+    }
+    std::vector<Part> parts = kept_;
+    parts.insert(parts.end(), open_.begin(), open_.end());
+    std::ranges::sort(parts, {}, &Part::from);
+    std::vector<Slot> rest;
+    for (const Part& part : parts) append(rest, part.from, part.to);
+    append(rest, from_, slots_.size());
+    return rest;
+  }
+
+ private:
+  struct Part {
+    EventType type = EventType::none;  // of its begin
+    std::uint64_t id = 0;
+    std::size_t from = 0, to = 0;  // with the payloads before it
+  };
+
+  std::size_t index(const Slot* slot) const { return static_cast<std::size_t>(slot - slots_.data()); }
+  void append(std::vector<Slot>& to, std::size_t from, std::size_t until) const {
+    to.insert(to.end(), slots_.begin() + static_cast<std::ptrdiff_t>(from),
+              slots_.begin() + static_cast<std::ptrdiff_t>(until));
+  }
+
+  void take(const Slot& head, std::size_t next, const std::unordered_set<std::uint64_t>& ended) {
+    switch (type_of(head)) {
+      case EventType::push:
+      case EventType::push_payload:
+        open_.push_back({EventType::push, parts_of(scope_of(head)).domain, from_, next});
+        break;
+      case EventType::pop:
+        close(EventType::push, unpack<events::Pop>(&head).domain);
+        break;
+      case EventType::start:
+      case EventType::start_payload: {
+        const std::uint64_t range = unpack<events::Start>(&head).range;
+        if (!ended.contains(range)) open_.push_back({EventType::start, range, from_, next});
+        break;
+      }
+      case EventType::mpi_end:
+        if (const auto call = close(EventType::mpi_begin, 0); call && initialises(slots_[call->from])) {
+          kept_.push_back({EventType::mpi_begin, 0, call->from, next});
+        }
+        break;
+      default:
+        if (family_of(type_of(head)) != format::Family::mpi) break;
+        if (starts_again(head)) starts_.push_back(&head);
+        open_.push_back({EventType::mpi_begin, 0, from_, next});
+        break;
+    }
+  }
+
+  std::optional<Part> close(EventType type, std::uint64_t id) {
+    const auto last =
+        std::find_if(open_.rbegin(), open_.rend(), [&](const Part& o) { return o.type == type && o.id == id; });
+    if (last == open_.rend()) return std::nullopt;
+    const Part closed = *last;
+    open_.erase(std::next(last).base());
+    return closed;
+  }
+
+  const std::vector<Slot>& slots_;
+  std::size_t from_ = 0, at_ = 0;  // of the next event: its first payload, its head
+  std::vector<Part> open_, kept_;
+  std::vector<const Slot*> starts_;
+};
 
 }  // namespace live_rank_parts
 
-void LiveRank::add(std::span<const NewEvents> news, std::uint64_t start_ticks) {
-  // All iterations of this poll are kept until its other threads were followed.
-  while (recent_.size() > live_rank_parts::most_recent) recent_.pop_front();
-  for (const NewEvents& part : news) define(part, start_ticks);
-  // The main thread first: the calls of other threads belong to its iterations.
-  std::vector<const NewEvents*> others;
+void LiveRank::add(std::span<const NewEvents> news, const format::TraceFacts& facts, std::size_t most_slots) {
+  if (tracks_.empty()) process_.file = facts;
+  process_.file.header = facts.header;
   for (const NewEvents& part : news) {
-    if (is_main(part)) {
-      follow(part);
-    } else {
-      others.push_back(&part);
+    const auto place = std::ranges::lower_bound(tracks_, part.track, {}, &format::Track::id);
+    if (place == tracks_.end() || place->id != part.track) tracks_.insert(place, {part.track, part.thread_id, {}});
+  }
+  // The main thread, as the importer chooses it. Its events come first, because those of others are no news after them.
+  const auto own = std::ranges::find(tracks_, facts.header.pid, &format::Track::thread_id);
+  const std::uint32_t main = own != tracks_.end() ? own->id : tracks_.empty() ? 0 : tracks_.front().id;
+  for (const bool of_main : {true, false}) {
+    for (const NewEvents& part : news) {
+      if ((part.track == main) == of_main) take(part, of_main);
     }
   }
-  for (const NewEvents* part : others) follow(*part);
-  refresh_open_calls();
+  if (std::exchange(defined_, false)) {
+    process_.definitions.finish();
+    live_rank_parts::thin_out(process_.definitions.pairs);
+    live_rank_parts::thin_out(process_.definitions.exchanges);
+  }
+  std::size_t slots = 0;
+  for (const format::Track& track : tracks_) slots += track.slots.size();
+  if (slots <= most_slots) return;
+  std::vector<std::uint64_t> ticks;
+  for (const format::Track& track : tracks_) {
+    format::for_each_event(std::span(track.slots),
+                           [&](const Slot& head, const Slot*) { ticks.push_back(ticks_of(head)); });
+  }
+  const auto kept = static_cast<std::ptrdiff_t>(ticks.size() * most_slots / slots / 2);
+  std::ranges::nth_element(ticks, ticks.end() - kept);
+  drop_before(*(ticks.end() - kept));
+  skipped_ = true;
+}
+
+void LiveRank::take(const NewEvents& part, bool main) {
+  using namespace live_rank_parts;
+  std::vector<Slot>& window = std::ranges::lower_bound(tracks_, part.track, {}, &format::Track::id)->slots;
+  if (part.after_skipped && !part.slots.empty()) {
+    window.clear();
+    begin_ = std::max(begin_, ticks_of(part.slots.front()));
+    skipped_ = true;
+  }
+  format::for_each_event(part.slots, [&](const Slot& head, const Slot*) {
+    const EventType type = type_of(head);
+    end_ticks_ = std::max(end_ticks_, last_ticks_of(&head));
+    if (!is_in_window(type)) return define(head);
+    window.insert(window.end(), &head, &head + 1 + format::extension_slots(head));
+    if (!is_of_the_program(type)) return;
+    const std::uint64_t ticks = ticks_of(head);
+    if (main && last_ticks_ != 0 && ticks > last_ticks_) {
+      longest_silence_ = std::max(longest_silence_, ticks - last_ticks_);
+    }
+    last_ticks_ = std::max(last_ticks_, ticks);
+  });
+}
+
+void LiveRank::define(const Slot& head) {
+  switch (type_of(head)) {
+    case EventType::stack:
+      if (stacks_.size() < live_rank_parts::most_stacks) {
+        const auto made = unpack<events::Stack>(&head);
+        stacks_[made.stack] = made;
+      }
+      return;
+    case EventType::stack_sample: {
+      const auto made = unpack<events::StackSample>(&head);
+      if (made.period_ns == 0 && made.thread_id == process_.file.header.pid) {
+        recorded_stack_ = {ticks_of(head), made.stack};
+      }
+      return;
+    }
+    default:
+      if (format::content_of(type_of(head)) == 0) return;
+      process_.definitions.take(head, process_.file.header.start_ticks);
+      defined_ = true;
+  }
+}
+
+const PaceProcess& LiveRank::window(int number, std::uint64_t now_ticks, const std::string& damage) {
+  format::FileHeader& header = process_.file.header;
+  header.kept_from = std::max(header.kept_from, begin_);
+  process_.file.damaged = !damage.empty();
+  process_.file.damage = damage;
+  process_.rank = number;
+  process_.definitions.last_ticks = std::max(end_ticks_, now_ticks);
+  format::TraceFile file;
+  file.header = header;
+  file.tracks = tracks_;
+  process_.events = PaceEvents(std::move(file));
+  return process_;
+}
+
+void LiveRank::drop_before(std::uint64_t ticks) {
+  using namespace live_rank_parts;
+  if (ticks <= begin_) return;
+  begin_ = ticks;
+  std::unordered_set<std::uint64_t> ended;
+  for (const format::Track& track : tracks_) {
+    format::for_each_event(std::span(track.slots), [&](const Slot& head, const Slot*) {
+      if (type_of(head) == EventType::end && ticks_of(head) < begin_) ended.insert(unpack<events::End>(&head).range);
+    });
+  }
+  for (format::Track& track : tracks_) {
+    track.slots = Cut(track.slots, begin_, ended).rest([&](const Slot& start) {
+      const auto made = unpack<events::MpiBeginColl>(&start);
+      const std::uint32_t communicator = made.communicator;
+      const auto known = process_.definitions.communicators.find(communicator);
+      if (known == process_.definitions.communicators.end()) return;
+      ++process_.earlier_starts[{known->second.identity, made.sequence}];
+    });
+  }
 }
 
 std::optional<LiveRank::RecordedStack> LiveRank::recorded_stack() const {
@@ -92,570 +263,12 @@ std::optional<LiveRank::RecordedStack> LiveRank::recorded_stack() const {
     const auto found = stacks_.find(stack);
     if (found == stacks_.end() || found->second.caller >= stack) break;  // callers have smaller numbers
     const auto& frame = found->second;
+    const auto name = [&](std::uint32_t id) { return std::string(process_.definitions.name(id)); };
     recorded.frames.push_back({name(frame.function), frame.file == 0 ? "" : name(frame.file), frame.line});
     stack = frame.caller;
   }
   std::ranges::reverse(recorded.frames);
   return recorded;
-}
-
-// The thread whose number is the process's, else the track with the lowest number.
-bool LiveRank::is_main(const NewEvents& part) {
-  const bool certain = part.thread_id == process_id_;
-  if (!main_ || (certain && !main_is_certain_) || (!main_is_certain_ && part.track < *main_)) {
-    main_ = part.track;
-    main_is_certain_ = certain;
-    current_.reset();
-  }
-  return part.track == *main_;
-}
-
-void LiveRank::define(const NewEvents& part, std::uint64_t start_ticks) {
-  using namespace live_rank_parts;
-  format::for_each_event(part.slots, [&](const Slot& head, const Slot*) {
-    switch (type_of(head)) {
-      case EventType::name: {
-        const auto made = unpack<events::Name>(&head);
-        if (names_.size() >= most_names) return;
-        const auto bytes = bytes_of(head);
-        names_[made.id].assign(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), most_name_bytes));
-        return;
-      }
-      case EventType::stack: {
-        const auto made = unpack<events::Stack>(&head);
-        if (stacks_.size() < most_stacks) stacks_[made.stack] = made;
-        return;
-      }
-      case EventType::stack_sample: {
-        const auto made = unpack<events::StackSample>(&head);
-        if (made.period_ns == 0 && made.thread_id == process_id_) recorded_stack_ = {ticks_of(head), made.stack};
-        return;
-      }
-      case EventType::domain: {
-        const auto made = unpack<events::Domain>(&head);
-        domains_[made.domain] = made.name;
-        return;
-      }
-      case EventType::category: {
-        const auto made = unpack<events::Category>(&head);
-        if (categories_.size() < most_names) categories_[{made.domain, made.category}] = made.name;
-        return;
-      }
-      case EventType::communicator: {
-        const auto made = unpack<events::Communicator>(&head);
-        if (communicators_.size() < most_open) {
-          communicators_[made.communicator] = {made.identity, name(made.name), made.size, static_cast<int>(made.rank)};
-        }
-        return;
-      }
-      case EventType::clock_pair: {
-        const auto pair = unpack<events::ClockPair>(&head);
-        keep(pairs_, {start_ticks + ticks_of(head), pair.width, pair.realtime_ns, pair.monotonic_raw_ns});
-        return;
-      }
-      case EventType::clock_exchange: {
-        const auto trip = unpack<events::ClockExchange>(&head);
-        keep(exchanges_, {trip.peer_rank, static_cast<int>(trip.phase), start_ticks + ticks_of(head),
-                          trip.received_ticks, trip.peer_ticks});
-        return;
-      }
-      case EventType::setting: {
-        const auto made = unpack<events::Setting>(&head);
-        const std::string& key = name(made.key);
-        for (const char* wanted : {"rank", "world_size", "counter_error_ns", "iteration_name"}) {
-          if (key != wanted) continue;
-          settings_[key] = name(made.value);
-          if (key == "iteration_name") rules_.clear();
-        }
-        return;
-      }
-      case EventType::recording:
-        paused_ = unpack<events::Recording>(&head).reasons != 0;
-        return;
-      case EventType::process_end:
-        process_ended_ = true;
-        return;
-      default:
-        return;
-    }
-  });
-}
-
-const std::string& LiveRank::name(std::uint32_t id) const {
-  static const std::string none;
-  const auto found = names_.find(id);
-  return found != names_.end() ? found->second : none;
-}
-
-const KindRule& LiveRank::rule(std::uint64_t scope) {
-  if (rules_.size() > 16 * live_rank_parts::most_open) rules_.clear();
-  const auto [found, fresh] = rules_.try_emplace(scope);
-  if (!fresh) return found->second;
-  const ScopeParts parts = parts_of(scope);
-  const auto domain = domains_.find(parts.domain);
-  const auto category = categories_.find({parts.domain, parts.category});
-  const auto pattern = settings_.find("iteration_name");
-  found->second = kind_rule(domain != domains_.end() ? name(domain->second) : "",
-                            category != categories_.end() ? name(category->second) : "", name(parts.name),
-                            pattern != settings_.end() ? pattern->second : "");
-  return found->second;
-}
-
-const KindRule& LiveRank::mpi_rule(std::uint32_t function) {
-  const auto [found, fresh] = mpi_rules_.try_emplace(function);
-  if (!fresh) return found->second;
-  const format::MpiFunction* known = format::find_mpi_function(function);
-  if (known != nullptr) found->second = kind_rule("mpi", mpi_category(known->kind), known->name, "");
-  found->second.iteration = false;
-  return found->second;
-}
-
-Phase LiveRank::phase_of(const Open* open) {
-  return open != nullptr && open->phase.phase ? *open->phase.phase : Phase::other;
-}
-
-const LiveRank::Open* LiveRank::nested(const Thread& thread) {
-  for (auto open = thread.open.rbegin(); open != thread.open.rend(); ++open) {
-    if (open->type != Open::Type::start || open->iteration) return &*open;
-  }
-  return nullptr;
-}
-
-// Gives the main thread's time up to `ticks` to the phase of its innermost slice, as PhaseWalk does.
-void LiveRank::give_time(std::uint64_t ticks) {
-  if (ticks <= given_) return;
-  if (current_) {
-    Thread& thread = threads_[*main_];
-    const Open* const innermost = nested(thread);
-    const Phase phase = phase_of(innermost);
-    const std::uint64_t from = std::max(given_, current_->start);
-    if (ticks > from) {
-      if (!thread.open.empty() && &thread.open.back() != innermost) thread.open.back().own += ticks - from;
-      current_->phase[static_cast<std::size_t>(phase)] += ticks - from;
-      auto& working = current_->working;
-      if (works(phase)) {
-        if (working.empty() || working.back().second != from) working.emplace_back(from, from);
-        working.back().second = ticks;
-      }
-    }
-  }
-  given_ = ticks;
-}
-
-void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open open, std::optional<std::int64_t> number) {
-  if (main) give_time(ticks);
-  // Ends that were never seen: a gap, or a flight recorder.
-  if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();
-  open.since = ticks;
-  const bool tests = open.type == Open::Type::mpi && name_of(open).starts_with("MPI_Test");
-  if (!tests) {
-    thread.polls_from.reset();
-  } else if (!thread.polls_from) {
-    thread.polls_from = ticks;
-  }
-  const Open* const outer = nested(thread);
-  open.phase = nested_phase(outer == nullptr ? nullptr : &outer->phase, open.phase.phase);
-  const bool first = main && open.iteration && !current_;
-  if (first) {
-    current_.emplace();
-    current_->start = ticks;
-    const auto named = number ? number : trailing_number(name_of(open));
-    current_->number = named.value_or(static_cast<std::int64_t>(iteration_count_));
-    seen_iteration_ = true;
-  }
-  open.iteration = first;
-  thread.open.push_back(open);
-}
-
-void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at) {
-  if (main) give_time(ticks);
-  if (thread.open[at].type == Open::Type::push && thread.open[at].call) finish(*thread.open[at].call, ticks, main);
-  for (std::size_t inner = at + 1; inner < thread.open.size(); ++inner) thread.open[inner].crosses = true;
-  if (thread.open[at].type == Open::Type::start && !thread.open[at].iteration && main) give_own_time(thread, at);
-  if (thread.open[at].iteration && current_) {
-    current_->end = std::max(ticks, current_->start);
-    recent_.push_back({current_->number, current_->start, current_->end});
-    ended_iterations_.push_back(std::move(*current_));
-    ++iteration_count_;
-    current_.reset();
-  }
-  thread.open.erase(thread.open.begin() + static_cast<std::ptrdiff_t>(at));
-}
-
-// A range by start and end that turned out to nest: its own time had gone to the phase around it.
-void LiveRank::give_own_time(const Thread& thread, std::size_t at) {
-  const Open& range = thread.open[at];
-  if (!current_ || range.crosses || at + 1 != thread.open.size() || !range.phase.phase) return;
-  const Phase before = phase_of(nested(thread));
-  const std::uint64_t own = std::min(range.own, current_->phase[static_cast<std::size_t>(before)]);
-  current_->phase[static_cast<std::size_t>(before)] -= own;
-  current_->phase[static_cast<std::size_t>(*range.phase.phase)] += own;
-}
-
-std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
-  if (current_ && ticks >= current_->start) return current_->number;
-  const auto after = std::ranges::upper_bound(recent_, ticks, {}, &Recent::start);
-  if (after == recent_.begin() || std::prev(after)->end <= ticks) return std::nullopt;
-  return std::prev(after)->number;
-}
-
-void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
-  call.end = end;
-  call.on_main = main;
-  call.blocked_iteration = iteration_at(call.polled_from);
-  ended_calls_.push_back(call);
-}
-
-void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
-  using namespace live_rank_parts;
-  const auto made = unpack<events::MpiBeginColl>(&head);
-  Open open{.type = Open::Type::mpi,
-            .id = made.function,
-            .scope = 0,
-            .since = 0,
-            .phase = {},
-            .iteration = false,
-            .own = 0,
-            .crosses = false,
-            .call = {},
-            .message = {}};
-  thread.polling_since.reset();
-  const KindRule known = mpi_rule(made.function);
-  open.phase.phase = known.phase;
-  const std::uint32_t number = made.communicator;
-  const auto communicator = communicators_.find(number);
-  const format::MpiFunction* function = format::find_mpi_function(made.function);
-  if (communicator != communicators_.end() && communicator->second.members > 1 && function != nullptr) {
-    LiveCall call{.communicator = communicator->second.identity,
-                  .sequence = made.sequence,
-                  .members = communicator->second.members,
-                  .round = 0,
-                  .function = made.function,
-                  .range = 0,
-                  .timed = function->name.find("eighbor_") == std::string_view::npos,
-                  .start = ticks_of(head),
-                  .end = 0,
-                  .blocked_from = ticks_of(head),
-                  .polled_from = ticks_of(head),
-                  .on_main = main,
-                  .iteration = iteration_at(ticks_of(head)),
-                  .blocked_iteration = {}};
-    const std::pair key(call.communicator, call.sequence);
-    if (function->name.ends_with("_init")) {
-      if (persistent_.size() < most_open) persistent_[key] = {made.function, 0};
-    } else {
-      if (made.function == start_function) {
-        auto& [initialisation, starts] = persistent_[key];
-        call.round = ++starts;
-        if (initialisation != 0) call.function = initialisation;
-      }
-      const bool returns_early = made.function == start_function || function->nonblocking;
-      if (returns_early) {
-        thread.posted.push_back(call);
-      } else {
-        open.call = call;
-      }
-    }
-  }
-  begin(thread, main, ticks_of(head), open, std::nullopt);
-}
-
-bool LiveRank::in_category(std::uint64_t scope, std::string_view domain, std::string_view category) const {
-  const ScopeParts parts = parts_of(scope);
-  const auto of_domain = domains_.find(parts.domain);
-  const auto of_category = categories_.find({parts.domain, parts.category});
-  return of_domain != domains_.end() && of_category != categories_.end() && name(of_domain->second) == domain &&
-         name(of_category->second) == category;
-}
-
-// A range of the category "collective" in the domain "torch", whose payload has the fields communicator, bytes,
-// sequence, members and request (profiler/inject/sources/script/ranges.cpp).
-std::optional<LiveRank::ScriptCollective> LiveRank::script_collective(Thread& thread, std::uint64_t scope,
-                                                                      std::uint64_t ticks) {
-  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
-  if (fields.size() != 5 || fields[3] < 2 || !in_category(scope, "torch", "collective")) return std::nullopt;
-  const std::string& communicator = name(static_cast<std::uint32_t>(fields[0]));
-  const std::uint64_t identity = name_identity(communicator);
-  const auto members = static_cast<std::uint32_t>(fields[3]);
-  if (communicators_.size() < live_rank_parts::most_open) {
-    communicators_[std::uint64_t{1} << 32 | static_cast<std::uint32_t>(fields[0])] = {identity, communicator, members,
-                                                                                      -1};
-  }
-  return ScriptCollective{.call = {.communicator = identity,
-                                   .sequence = static_cast<std::uint32_t>(fields[2]),
-                                   .members = members,
-                                   .round = 0,
-                                   .function = 0,
-                                   .range = parts_of(scope).name,
-                                   .timed = true,
-                                   .start = ticks,
-                                   .end = 0,
-                                   .blocked_from = ticks,
-                                   .polled_from = ticks,
-                                   .on_main = false,
-                                   .iteration = iteration_at(ticks),
-                                   .blocked_iteration = {}},
-                          .request = fields[4]};
-}
-
-void LiveRank::start_script_request(Thread& thread, std::uint64_t scope, std::uint64_t range, std::uint64_t ticks) {
-  auto made = script_collective(thread, scope, ticks);
-  if (!made || made->request == 0) return;
-  if (script_requests_.size() >= live_rank_parts::most_open) script_requests_.clear(), script_ranges_.clear();
-  script_ranges_[made->request] = range;
-  script_requests_.insert_or_assign(range, *made);
-}
-
-// A range of the category "wait", whose payload has the first and the last of the requests that it waits for.
-void LiveRank::await_script_requests(Thread& thread, std::uint64_t scope, std::uint64_t ticks) {
-  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
-  if (fields.size() != 2 || fields[0] == 0 || !in_category(scope, "torch", "wait")) return;
-  const std::uint64_t last = std::min(std::max(fields[0], fields[1]), fields[0] + live_rank_parts::most_open);
-  for (std::uint64_t request = fields[0]; request <= last; ++request) {
-    const auto range = script_ranges_.find(request);
-    const auto of = range == script_ranges_.end() ? script_requests_.end() : script_requests_.find(range->second);
-    if (of == script_requests_.end() || of->second.awaited) continue;
-    of->second.awaited = std::max(ticks, of->second.call.start);
-  }
-}
-
-// The script was blocked in the collective from its wait on. A wait that begins later finds it done.
-void LiveRank::end_script_request(std::uint64_t range, std::uint64_t ticks) {
-  const auto found = script_requests_.find(range);
-  if (found == script_requests_.end()) return;
-  const ScriptCollective of = found->second;
-  script_requests_.erase(found);
-  if (const auto own = script_ranges_.find(of.request); own != script_ranges_.end() && own->second == range) {
-    script_ranges_.erase(own);
-  }
-  LiveCall call = of.call;
-  call.blocked_from = call.polled_from = std::min(of.awaited.value_or(ticks), ticks);
-  finish(call, ticks, true);
-}
-
-// Ends the latest open MPI call and the operations that it completed.
-void LiveRank::end_call(Thread& thread, bool main, std::uint64_t ticks) {
-  const auto latest =
-      std::find_if(thread.open.rbegin(), thread.open.rend(), [](const Open& o) { return o.type == Open::Type::mpi; });
-  if (latest == thread.open.rend()) return;
-  if (latest->call) finish(*latest->call, ticks, main);
-  for (const std::uint64_t request : std::exchange(thread.completed, {})) {
-    const auto found = requests_.find(request);
-    if (found == requests_.end()) continue;
-    LiveCall call = found->second;
-    requests_.erase(found);
-    finish(call, ticks, main);
-  }
-  // Without a request it is not known when the operation ends.
-  for (LiveCall& call : thread.posted) {
-    call.timed = false;
-    finish(call, ticks, main);
-  }
-  thread.posted.clear();
-  end(thread, main, ticks, static_cast<std::size_t>(std::distance(latest, thread.open.rend())) - 1);
-}
-
-void LiveRank::follow(const NewEvents& part) {
-  using namespace live_rank_parts;
-  const bool main = main_ && part.track == *main_;
-  Thread& thread = threads_[part.track];
-  if (part.after_skipped) {
-    thread = {};
-    if (main) current_.reset(), given_ = 0;
-  }
-  const auto open_range = [&](Open::Type type, std::uint64_t id, std::uint64_t scope) {
-    const KindRule& known = rule(scope);
-    return Open{.type = type,
-                .id = id,
-                .scope = scope,
-                .since = 0,
-                .phase = {known.phase, std::nullopt},
-                .iteration = known.iteration,
-                .own = 0,
-                .crosses = false,
-                .call = {},
-                .message = {}};
-  };
-  const auto find_open = [&](Open::Type type, std::uint64_t id) -> std::optional<std::size_t> {
-    for (std::size_t at = thread.open.size(); at-- > 0;) {
-      if (thread.open[at].type == type && thread.open[at].id == id) return at;
-    }
-    return std::nullopt;
-  };
-  format::for_each_event(part.slots, [&](const Slot& head, const Slot*) {
-    const std::uint64_t ticks = ticks_of(head);
-    const EventType type = type_of(head);
-    switch (type) {
-      case EventType::push: {
-        const std::uint64_t scope = scope_of(head);
-        Open open = open_range(Open::Type::push, parts_of(scope).domain, scope);
-        if (thread.payload.size() == 2) await_script_requests(thread, scope, ticks);
-        if (!thread.payload.empty()) {
-          if (const auto made = script_collective(thread, scope, ticks); made && made->request == 0) {
-            open.call = made->call;
-          }
-        }
-        begin(thread, main, ticks, open, std::nullopt);
-        break;
-      }
-      case EventType::push_payload: {
-        const auto made = unpack<events::PushPayload>(&head);
-        begin(thread, main, ticks, open_range(Open::Type::push, parts_of(made.scope).domain, made.scope),
-              number_of(made.payload_type, made.value));
-        break;
-      }
-      case EventType::pop:
-        if (const auto at = find_open(Open::Type::push, unpack<events::Pop>(&head).domain)) {
-          end(thread, main, ticks, *at);
-        }
-        break;
-      case EventType::start: {
-        const auto made = unpack<events::Start>(&head);
-        if (!thread.payload.empty()) start_script_request(thread, made.scope, made.range, ticks);
-        begin(thread, main, ticks, open_range(Open::Type::start, made.range, made.scope), std::nullopt);
-        break;
-      }
-      case EventType::start_payload: {
-        const auto made = unpack<events::StartPayload>(&head);
-        begin(thread, main, ticks, open_range(Open::Type::start, made.range, made.scope),
-              number_of(made.payload_type, made.value));
-        break;
-      }
-      case EventType::end:
-        end_script_request(unpack<events::End>(&head).range, ticks);
-        if (const auto at = find_open(Open::Type::start, unpack<events::End>(&head).range)) {
-          end(thread, main, ticks, *at);
-        }
-        break;
-      case EventType::payload: {
-        const auto made = unpack<events::Payload>(&head);
-        thread.payload.clear();
-        if (made.bytes == 16 || made.bytes == 40) {
-          thread.payload.resize(made.bytes / 8);
-          std::memcpy(thread.payload.data(), bytes_of(head).data(), made.bytes);
-        }
-        return;
-      }
-      case EventType::mpi_begin_coll:
-        begin_collective(thread, main, head);
-        break;
-      case EventType::mpi_begin:
-      case EventType::mpi_begin_peer:
-      case EventType::mpi_begin_file:
-      case EventType::mpi_begin_window: {
-        const std::uint16_t function = unpack<events::MpiBegin>(&head).function;
-        const bool by_tool = type_of(head) == EventType::mpi_begin && unpack<events::MpiBegin>(&head).by_tool != 0;
-        note_polling(thread, function, ticks);
-        begin(thread, main, ticks,
-              Open{.type = Open::Type::mpi,
-                   .id = function,
-                   .scope = 0,
-                   .since = 0,
-                   .phase = {by_tool ? std::nullopt : mpi_rule(function).phase, std::nullopt},
-                   .iteration = false,
-                   .own = 0,
-                   .crosses = false,
-                   .call = {},
-                   .message = type == EventType::mpi_begin_peer ? message_of(head) : std::nullopt},
-              std::nullopt);
-        break;
-      }
-      case EventType::mpi_end:
-        end_call(thread, main, ticks);
-        break;
-      case EventType::mpi_posted:
-        if (!thread.posted.empty()) {
-          if (requests_.size() >= most_open) requests_.clear();
-          requests_[unpack<events::MpiPosted>(&head).request] = thread.posted.back();
-          thread.posted.pop_back();
-        }
-        return;
-      case EventType::mpi_completed: {
-        const auto found = requests_.find(unpack<events::MpiCompleted>(&head).request);
-        if (found == requests_.end()) return;
-        thread.completed.push_back(found->first);
-        const auto call = std::find_if(thread.open.rbegin(), thread.open.rend(),
-                                       [](const Open& o) { return o.type == Open::Type::mpi; });
-        if (call == thread.open.rend()) return;
-        LiveCall& completed = found->second;
-        completed.blocked_from = completed.polled_from = std::max(completed.start, call->since);
-        if (!main && thread.polls_from) completed.polled_from = std::max(completed.start, *thread.polls_from);
-        return;
-      }
-      default:
-        if (type != EventType::mark && type != EventType::mark_payload) return;
-        break;
-    }
-    if (main && last_ticks_ != 0 && ticks > last_ticks_) {
-      longest_silence_ = std::max(longest_silence_, ticks - last_ticks_);
-    }
-    last_ticks_ = std::max(last_ticks_, ticks);
-  });
-}
-
-void LiveRank::note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks) {
-  if (!live_rank_parts::is_test(function)) {
-    thread.polling_since.reset();
-    return;
-  }
-  if (!thread.polling_since) thread.polling_since = ticks;
-  thread.polled = ticks;
-}
-
-// The waits and the polling are those of collective_calls.h.
-void LiveRank::refresh_open_calls() {
-  open_collectives_.clear();
-  open_messages_.clear();
-  const Thread* polling = nullptr;
-  for (const auto& [track, thread] : threads_) {
-    for (const Open& open : thread.open) {
-      if (open.call) open_collectives_.push_back(*open.call);
-      if (open.message) open_messages_.push_back(*open.message);
-    }
-    for (const std::uint64_t request : thread.completed) {
-      if (const auto found = requests_.find(request); found != requests_.end()) {
-        open_collectives_.push_back(found->second);
-      }
-    }
-    if (thread.polling_since && (polling == nullptr || thread.polled > polling->polled)) polling = &thread;
-  }
-  if (polling == nullptr) return;
-  for (const auto& [request, posted] : requests_) {
-    if (posted.start > polling->polled) continue;
-    LiveCall& call = open_collectives_.emplace_back(posted);
-    call.blocked_from = std::max(posted.start, *polling->polling_since);
-    call.polled = polling->polled;
-  }
-}
-
-std::optional<std::uint64_t> LiveRank::in_mpi_since() const {
-  const auto thread = main_ ? threads_.find(*main_) : threads_.end();
-  if (thread == threads_.end()) return std::nullopt;
-  for (const Open& open : thread->second.open) {
-    if (open.type == Open::Type::mpi) return open.since;
-  }
-  return std::nullopt;
-}
-
-std::string LiveRank::name_of(const Open& open) const {
-  if (open.type != Open::Type::mpi) return name(parts_of(open.scope).name);
-  const format::MpiFunction* function = format::find_mpi_function(static_cast<std::uint32_t>(open.id));
-  return function != nullptr ? std::string(function->name) : fmt::format("MPI function {}", open.id);
-}
-
-std::string LiveRank::doing() const {
-  if (!main_) return "";
-  const auto thread = threads_.find(*main_);
-  return thread == threads_.end() || thread->second.open.empty() ? "" : name_of(thread->second.open.back());
-}
-
-std::string LiveRank::open_range() const {
-  if (!main_) return "";
-  const auto thread = threads_.find(*main_);
-  if (thread == threads_.end()) return "";
-  const auto& open = thread->second.open;
-  const auto range = std::find_if(open.rbegin(), open.rend(), [](const Open& o) { return o.type != Open::Type::mpi; });
-  return range == open.rend() ? "" : name_of(*range);
 }
 
 }  // namespace paceline::analysis

@@ -43,6 +43,14 @@ struct PaceDefinitions {
   std::uint64_t last_ticks = 0;           // of any event, relative
 
   std::string_view name(std::uint32_t id) const { return id < names.size() ? std::string_view(names[id]) : ""; }
+
+  // Takes an event of the file; what is no definition only moves last_ticks.
+  void take(const format::Slot& head, std::uint64_t start_ticks);
+  // To be called after the last of them, and again where more came. Cost: n log n in the settings and schemas.
+  void finish();
+
+ private:
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> setting_names_;  // resolved when all names are known
 };
 
 // Cost: linear in the file's definitions; in all events where the file does not say which blocks hold them.

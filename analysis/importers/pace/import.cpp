@@ -26,30 +26,6 @@
 namespace paceline::analysis {
 namespace {
 
-ClockReadings readings_of(const PaceProcess& process) {
-  const format::FileHeader& header = process.file.header;
-  ClockReadings readings;
-  readings.rank = process.rank;
-  readings.ticks_are_ns = header.clock_source == format::ClockSource::monotonic_raw;
-  readings.domain = fmt::format("{}\n{}\n{}", process.file.boot_id, process.file.host, readings.ticks_are_ns);
-  readings.ticks_per_second = header.ticks_per_second;
-  readings.start_ticks = header.start_ticks;
-  readings.end_ticks = header.start_ticks + process.definitions.last_ticks;
-  readings.start_utc_ns = header.start_utc_ns;
-  readings.process_start_utc_ns = plausible_process_start_utc_ns(process.file);
-  readings.utc_error_us = process.file.utc_error_us;
-  readings.pairs = process.definitions.pairs;
-  readings.exchanges = process.definitions.exchanges;
-  if (const auto measured = process.definitions.settings.find("counter_error_ns");
-      measured != process.definitions.settings.end()) {
-    double ns = 0;
-    const std::string& text = measured->second;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), ns);
-    if (failure == std::errc() && ns > 0 && ns < 1e9) readings.counter_error_ns = ns;
-  }
-  return readings;
-}
-
 std::map<std::string, std::uint64_t> dropped_of(const format::TraceFacts& file) {
   std::map<std::string, std::uint64_t> dropped;
   for (std::uint32_t i = 0; i < format::drop_causes; ++i) {
@@ -107,6 +83,7 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
                       : file.header.clock_source == format::ClockSource::tsc ? "tsc"
                                                                              : "monotonic_raw";
   rank.clock_error_ns = clock.error_ns;
+  rank.earlier_starts = process.earlier_starts;
   return rank;
 }
 
@@ -119,6 +96,11 @@ std::size_t main_index_of(const PaceProcess& process, std::size_t otherwise) {
   const auto tracks = process.events.tracks();
   const auto main = std::ranges::find(tracks, process.file.header.pid, &PaceEvents::TrackId::thread_id);
   return main == tracks.end() ? otherwise : static_cast<std::size_t>(main - tracks.begin());
+}
+
+void note_iteration_name(const PaceProcess& process, std::string& name) {
+  const auto& settings = process.definitions.settings;
+  if (const auto named = settings.find("iteration_name"); named != settings.end()) name = named->second;
 }
 
 void add_communicators(const PaceDefinitions& definitions, CommunicatorTexts& texts) {
@@ -197,7 +179,62 @@ class RankImport {
   std::vector<std::string> notes_;
 };
 
+// A rank's files, its own process first, each with its clock.
+using RankFiles = std::vector<std::pair<const PaceProcess*, const AlignedClock*>>;
+
+// `world`: the number of ranks of the run. Ranks are imported in parallel.
+Trace import_ranks(const std::vector<RankFiles>& files, const CommunicatorTexts& communicators, double zero,
+                   std::size_t world) {
+  TraceBuilder run;
+  std::vector<RankBuilder*> ranks;
+  for (const RankFiles& of_rank : files) {
+    ranks.push_back(&run.add_rank(facts_of(*of_rank.front().first, *of_rank.front().second, static_cast<int>(world))));
+  }
+  std::vector<std::vector<std::string>> notes(files.size());
+  parallel_for(files.size(), [&](std::size_t r) {
+    RankImport import(*ranks[r], communicators, zero);
+    import.begin(*files[r].front().first, *files[r].front().second);
+    for (std::size_t f = 1; f < files[r].size(); ++f) import.add(*files[r][f].first, *files[r][f].second);
+    import.finish();
+    notes[r] = import.notes();
+  });
+  Trace trace = run.finish();
+  notes.push_back(std::move(trace.notes));
+  trace.notes.clear();
+  for (const auto& of_rank : notes) trace.notes.insert(trace.notes.end(), of_rank.begin(), of_rank.end());
+  return trace;
+}
+
 }  // namespace
+
+double zero_of(std::span<const AlignedClock> clocks) {
+  const auto first = std::ranges::min_element(clocks, {}, &AlignedClock::process_start_ns);
+  return first == clocks.end() ? 0 : first->process_start_ns;
+}
+
+ClockReadings readings_of(const PaceProcess& process) {
+  const format::FileHeader& header = process.file.header;
+  ClockReadings readings;
+  readings.rank = process.rank;
+  readings.ticks_are_ns = header.clock_source == format::ClockSource::monotonic_raw;
+  readings.domain = fmt::format("{}\n{}\n{}", process.file.boot_id, process.file.host, readings.ticks_are_ns);
+  readings.ticks_per_second = header.ticks_per_second;
+  readings.start_ticks = header.start_ticks;
+  readings.end_ticks = header.start_ticks + process.definitions.last_ticks;
+  readings.start_utc_ns = header.start_utc_ns;
+  readings.process_start_utc_ns = plausible_process_start_utc_ns(process.file);
+  readings.utc_error_us = process.file.utc_error_us;
+  readings.pairs = process.definitions.pairs;
+  readings.exchanges = process.definitions.exchanges;
+  if (const auto measured = process.definitions.settings.find("counter_error_ns");
+      measured != process.definitions.settings.end()) {
+    double ns = 0;
+    const std::string& text = measured->second;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), ns);
+    if (failure == std::errc() && ns > 0 && ns < 1e9) readings.counter_error_ns = ns;
+  }
+  return readings;
+}
 
 struct PaceRun::State {
   std::vector<std::string> notes;
@@ -222,18 +259,14 @@ PaceRun::PaceRun(std::vector<PaceEvents> files, ClockMethod clock) : state_(std:
   }
   run.clocks = align_clocks(readings);
   if (clock != ClockMethod::collectives) note_utc(run.processes, run.clocks, run.notes);
-  run.zero = run.clocks.empty() ? 0 : run.clocks.front().process_start_ns;
-  for (const AlignedClock& clock : run.clocks) run.zero = std::min(run.zero, clock.process_start_ns);
+  run.zero = zero_of(run.clocks);
   for (const std::vector<PaceProcess>* all : {&run.processes, &run.others}) {
     for (const PaceProcess& process : *all) {
       add_communicators(process.definitions, run.communicators);
       run.slots += process.events.slots();
     }
   }
-  for (const PaceProcess& process : run.processes) {
-    const auto& settings = process.definitions.settings;
-    if (const auto named = settings.find("iteration_name"); named != settings.end()) run.iteration_name = named->second;
-  }
+  for (const PaceProcess& process : run.processes) note_iteration_name(process, run.iteration_name);
 }
 
 PaceRun::~PaceRun() = default;
@@ -265,25 +298,16 @@ Trace PaceRun::import(std::span<const std::size_t> wanted, const Progress& progr
     }
   }
 
-  TraceBuilder run;
-  std::vector<RankBuilder*> ranks;
+  std::vector<RankFiles> files;
   for (const std::size_t p : wanted) {
-    ranks.push_back(
-        &run.add_rank(facts_of(state.processes[p], state.clocks[p], static_cast<int>(state.processes.size()))));
+    RankFiles& of_rank = files.emplace_back(RankFiles{{&state.processes[p], &state.clocks[p]}});
+    for (const std::size_t o : others_of[p]) {
+      of_rank.emplace_back(&state.others[o], &state.clocks[state.processes.size() + o]);
+    }
   }
-  std::vector<std::vector<std::string>> notes_of_ranks(wanted.size());
-  parallel_for(wanted.size(), [&](std::size_t i) {
-    const std::size_t p = wanted[i];
-    RankImport import(*ranks[i], state.communicators, state.zero);
-    import.begin(state.processes[p], state.clocks[p]);
-    for (const std::size_t o : others_of[p]) import.add(state.others[o], state.clocks[state.processes.size() + o]);
-    import.finish();
-    notes_of_ranks[i] = import.notes();
-  });
-  Trace trace = run.finish();
-  notes_of_ranks.push_back(
-      std::exchange(trace.notes, std::exchange(state.notes, {})));  // the run's with the first ranks
-  for (const auto& of_rank : notes_of_ranks) trace.notes.insert(trace.notes.end(), of_rank.begin(), of_rank.end());
+  Trace trace = import_ranks(files, state.communicators, state.zero, state.processes.size());
+  trace.notes.insert(trace.notes.begin(), state.notes.begin(), state.notes.end());  // with the first ranks
+  state.notes.clear();
   trace.iteration_name = state.iteration_name;
   return trace;
 }
@@ -292,6 +316,20 @@ Trace PaceRun::import_all(const Progress& progress) {
   std::vector<std::size_t> all(ranks());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return import(all, progress);
+}
+
+Trace import_running(std::span<const PaceProcess* const> ranks, std::span<const AlignedClock> clocks) {
+  std::vector<RankFiles> files;
+  CommunicatorTexts communicators;
+  std::string iteration_name;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    files.push_back({{ranks[r], &clocks[r]}});
+    add_communicators(ranks[r]->definitions, communicators);
+    note_iteration_name(*ranks[r], iteration_name);
+  }
+  Trace trace = import_ranks(files, communicators, zero_of(clocks), ranks.size());
+  trace.iteration_name = iteration_name;
+  return trace;
 }
 
 Trace import_pace(std::vector<PaceEvents> files, const Progress& progress) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/clocks/trace_alignment.h"
-#include "analysis/importers/pace/events.h"
+#include "analysis/importers/pace/processes.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/trace.h"
 
@@ -44,7 +44,16 @@ class PaceRun {
   std::unique_ptr<State> state_;
 };
 
-// The same for files in memory.
+// What a process recorded about its clock.
+ClockReadings readings_of(const PaceProcess& process);
+// Where all times of a run are 0, on the clock that its processes were aligned to.
+double zero_of(std::span<const AlignedClock> clocks);
+
+// The trace of what is known of processes that still run, each of them a rank of its own. `clocks` are theirs. Cost:
+// linear in their events and names.
+Trace import_running(std::span<const PaceProcess* const> ranks, std::span<const AlignedClock> clocks);
+
+// The same as the first for files in memory.
 Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress = {});
 
 }  // namespace paceline::analysis

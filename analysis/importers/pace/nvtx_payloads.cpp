@@ -143,7 +143,7 @@ void PayloadSchemas::take(const Slot& head) {
       schema.name = defined.name;
       schema.type = defined.schema_type;
       schema.flags = defined.flags;
-      schema.bytes = defined.bytes;
+      schema.stated_bytes = defined.bytes;
       schema.packing = defined.packing;
       break;
     }
@@ -170,7 +170,10 @@ void PayloadSchemas::take(const Slot& head) {
 }
 
 void PayloadSchemas::finish() {
-  for (auto& [key, schema] : schemas_) std::ranges::stable_sort(schema.entries, {}, &Entry::index);
+  for (auto& [key, schema] : schemas_) {
+    std::ranges::stable_sort(schema.entries, {}, &Entry::index);
+    schema.bytes = schema.stated_bytes, schema.align = 0;
+  }
   for (auto& [key, schema] : schemas_) measure(static_cast<std::uint16_t>(key >> 32), schema, 0);
   for (auto& [key, of] : enumerations_)
     std::ranges::stable_sort(of.values, {}, &decltype(of.values)::value_type::first);

@@ -42,7 +42,7 @@ class PayloadSchemas {
 
   // Takes a definition (schema, schema_entry, enumeration, enumerator); other events are ignored.
   void take(const format::Slot& head);
-  // To be called after the last definition and before the first decode(). Cost: linear in them, times a logarithm.
+  // To be called after the last definition and before the next decode(). Cost: linear in them, times a logarithm.
   void finish();
 
   static constexpr std::size_t most_values = 64;
@@ -59,7 +59,7 @@ class PayloadSchemas {
     std::uint64_t length = 0;
   };
   struct Schema {
-    std::uint32_t name = 0, type = 0, flags = 0, packing = 0;
+    std::uint32_t name = 0, type = 0, flags = 0, packing = 0, stated_bytes = 0;
     std::vector<Entry> entries;          // by index
     std::uint32_t bytes = 0, align = 0;  // align 0: not computed yet
     bool is_open = false;                // being computed: it holds itself

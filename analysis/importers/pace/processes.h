@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct PaceProcess {
   int rank = -1, world_size = -1, local_rank = -1;
   PaceRole role = PaceRole::whole;
   std::size_t rank_index = 0;  // of the rank that its events belong to, in PaceProcesses::ranks
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> earlier_starts = {};  // as in Rank
 };
 
 struct PaceProcesses {
