@@ -152,7 +152,8 @@ class Observer:
 
     def hook_method(self, method):
         of = _COLLECTIVES[method][1] if method in _COLLECTIVES else 0
-        is_message, is_gather = method in _MESSAGES, _COLLECTIVES.get(method, ("",))[0] == "gather"
+        is_message = method in _MESSAGES
+        part = {"gather": 1, "scatter": 0}.get(_COLLECTIVES.get(method, ("",))[0])  # only the root has those of all ranks
 
         def make(original):
             def call(self_, *args, **kwargs):
@@ -164,8 +165,8 @@ class Observer:
                     backend = group.backend(self_, _device_of(values))
                     kind = group.kind(method, backend) if backend else 0
                     size = _bytes_of(values[of]) if of is not None and len(values) > of else 0
-                    if is_gather:  # only the root has the output
-                        size = _bytes_of(values[1]) * group.members if len(values) > 1 else 0
+                    if part is not None:
+                        size = _bytes_of(values[part]) * group.members if len(values) > part else 0
                 except Exception:  # an unknown kind of group
                     kind = 0
                 if not kind:
@@ -268,12 +269,14 @@ class Observer:
             backend = group.backend(process_group, _device_of(tensors))
             if not backend:
                 return original(process_group, tensors, *args, **kwargs)
-            sequence = next(group.sequence)
+            sequence, thread = next(group.sequence), get_ident()
             push_collective(group.kind("broadcast", backend), group.communicator, _bytes_of(tensors), sequence,
                             group.members)
+            self.issuing.add(thread)  # it makes a broadcast for each type of data
             try:
                 return original(process_group, tensors, *args, **kwargs)
             finally:
+                self.issuing.discard(thread)
                 pop()
 
         return _broadcast_coalesced

@@ -21,28 +21,28 @@ _hook_ids = itertools.count(0x70616365)
 class GroupHooks:
     """For one process group. The observer is that of collectives.py."""
 
-    def __init__(self, observer, group, names, bytes_of, device_of):
-        self.observer, self.group = observer, group
+    def __init__(self, observer, reference, names, bytes_of, device_of):
+        self.observer, self.reference = observer, reference
         self.names, self.bytes_of, self.device_of = names, bytes_of, device_of
         self.running = {}  # by number of the operation: its range and request
 
     def before(self, arguments):
-        if get_ident() in self.observer.issuing or not ranges.phases.attach():
+        real = self.reference()
+        if real is None or get_ident() in self.observer.issuing or not ranges.phases.attach():
             return
-        real = self.group.reference()
-        name = arguments.name.name
+        group, name = self.observer.group_of(real), arguments.name.name
         method = _METHODS.get(name, name.lower())
         tensors = (*arguments.input_tensors, *arguments.output_tensors)
-        backend = self.group.backend(real, self.device_of(tensors)) if real is not None else ""
+        backend = group.backend(real, self.device_of(tensors))
         if not backend or method not in self.names:
             return
         if method in _PARTS:
-            size = self.bytes_of(getattr(arguments, _PARTS[method])) * self.group.members
+            size = self.bytes_of(getattr(arguments, _PARTS[method])) * group.members
         else:
             size = max(self.bytes_of(arguments.input_tensors), self.bytes_of(arguments.output_tensors))
         request = self.observer.new_request()
-        running = ranges.start_collective(self.group.kind(method, backend), self.group.communicator, size,
-                                          next(self.group.sequence), self.group.members, request)
+        running = ranges.start_collective(group.kind(method, backend), group.communicator, size, next(group.sequence),
+                                          group.members, request)
         self.running[arguments.op_id] = running, request
 
     def after(self, arguments):
@@ -72,8 +72,9 @@ def install(torch, observer, names, bytes_of, device_of):
             result = original(name, group, *args, **kwargs)
             if ranges.phases.attach():
                 known = observer.group_of(group)
+                del observer.groups[id(group)]  # torch does not know yet whether it is the default group
                 if known.backend(group, cpu):  # else other sources record it
-                    hooks, number = GroupHooks(observer, known, names, bytes_of, device_of), next(_hook_ids)
+                    hooks, number = GroupHooks(observer, known.reference, names, bytes_of, device_of), next(_hook_ids)
                     group.register_pre_hook(number, hooks.before)
                     group.register_post_hook(number, hooks.after)
                     atexit.register(_unregister, known.reference, number)

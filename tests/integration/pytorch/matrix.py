@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: matrix.py --paceline FILE --python FILE [--ranks 2,3] [--modules] [CASE…]
+"""usage: matrix.py --paceline FILE --python FILE [--ranks 2,3] [--modules] [--keep FOLDER] [CASE…]
 
 Runs the programs of cases.py with and without `paceline record --pytorch` and prints a table in Markdown: whether every
-iteration was found, the share of `other` in iterations, the matched collectives and what ranks waited in them, and whether losses and
-weights are equal. The interpreter needs torch; a case whose packages it lacks is left out. Ends with 1 if a case fails.
+iteration was found, the share of `other` in iterations, the collectives and messages that torch's dispatcher counted and those
+of them that the trace has with bytes and group, what ranks waited in collectives, and whether status, losses and weights are
+equal. The interpreter needs torch; a case whose packages it lacks is left out. Ends with 1 if a case fails.
 """
 import argparse
+import collections
 import csv
 import json
 import os
@@ -17,17 +19,14 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-NEEDS = {"lightning": "lightning", "accelerate": "accelerate", "transformers": "transformers",
-         "fsdp": "torch.distributed.fsdp", "fsdp2": "torch.distributed.fsdp._fully_shard",
-         "ddp-compile": "torch._dynamo"}
-ONE_RANK = ("plain",)
 
 
 def run(command, **more):
     environment = dict(os.environ, OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", **more)
     environment.pop("PACELINE_JOB", None)
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=900)
+    environment["PATH"] = os.path.dirname(command[0]) + ":" + environment["PATH"]
+    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=900)
 
 
 def others_of(rows):
@@ -35,67 +34,119 @@ def others_of(rows):
     step are an iteration that was not finished."""
     iterations, inside = {}, {}
     for row in rows:
-        if row["kind"] != "slice" or row["track"] != "main thread" or '"torch"' not in row["args"]:
+        if row["kind"] != "slice" or '"torch"' not in row["args"]:
             continue
-        begin = int(row["start_ns"])
+        begin, track = int(row["start_ns"]), (row["rank"], row["track"])
         span = (begin, begin + int(row["duration_ns"]))
         if row["name"] == "iteration" and '"unfinished"' not in row["args"]:
-            iterations.setdefault(row["rank"], []).append(span)
+            iterations.setdefault(track, []).append(span)
         elif row["name"] != "iteration" and row["depth"] == "1":
-            inside.setdefault(row["rank"], []).append(span)
+            inside.setdefault(track, []).append(span)
     shares = []
-    for rank, spans in iterations.items():
-        covered = sum(end - begin for begin, end in inside.get(rank, []) if any(a <= begin < b for a, b in spans))
+    for track, spans in iterations.items():
+        covered = sum(end - begin for begin, end in inside.get(track, []) if any(a <= begin < b for a, b in spans))
         shares.append(1 - covered / sum(end - begin for begin, end in spans))
     return shares or [1]
 
 
-def check_case(options, case, ranks):
+def calls_of(rows):
+    """How many calls the trace has, by rank, operation, group and bytes. What the counter calls group 0 has two names."""
+    calls = collections.Counter()
+    for row in rows:
+        if row["kind"] == "slice" and row["category"] in ("collective", "point-to-point") and row["name"].startswith("gloo:"):
+            arguments = json.loads(row["args"])
+            group = arguments["communicator"].replace("default group", "group 0").replace("group ", "")
+            calls[int(row["rank"]), row["name"].replace("gloo:", ""), group, arguments["bytes"]] += 1
+    return calls
+
+
+def counted_in(folder):
+    counts = collections.Counter()
+    for file in pathlib.Path(folder).glob("counted.*"):
+        for line in file.read_text().splitlines():
+            *key, number = json.loads(line)
+            counts[tuple(key)] += number
+    return counts
+
+
+def without_coalesced(missing, more):
+    """DistributedDataParallel's first broadcast is one call, which broadcasts the tensors of each type."""
+    def sums(calls):
+        found = collections.Counter()
+        for (rank, name, group, size), number in calls.items():
+            if name == "broadcast":
+                found[rank, group] += size * number
+        return found
+    if sums(missing) != sums(more):
+        return missing, more
+    return [{key: number for key, number in calls.items() if key[1] != "broadcast"} for calls in (missing, more)]
+
+
+def launch_of(options, case, about, ranks):
+    program = [str(HERE / "cases.py"), case]
+    if about["ranks"] == 1 or about["launch"] == "self":
+        return [options.python, *program]
+    if about["launch"] in ("ranks", "fork"):
+        return [options.python, str(HERE / "launch.py"), *["--fork"][about["launch"] == "ranks":], str(ranks), *program]
+    return [options.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks), *program]
+
+
+def check_case(options, case, about, ranks, folder):
     """Returns the row of the table, and what is wrong."""
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
-        launch = [options.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)]
-        program = [str(HERE / "cases.py"), case]
-        if case in ONE_RANK:
-            launch = [options.python]
-        alone = run(launch + program, CASE_FOLDER=folder + "/alone")
+    launch = launch_of(options, case, about, ranks)
+    ended = []
+    for name in "alone", "recorded":
+        os.makedirs(f"{folder}/{name}")
+        more = {"CASE_FOLDER": f"{folder}/{name}", "CASE_COUNTS": f"{folder}/{name}", "RANKS": str(ranks)}
         mode = "--pytorch=modules" if options.modules else "--pytorch"
-        recorded = run([options.paceline, "record", mode, "-o", folder + "/run", "--", *launch, *program],
-                       CASE_FOLDER=folder + "/recorded")
-        for name, ended in (("alone", alone), ("recorded", recorded)):
-            if ended.returncode != 0:
-                return None, [f"{name}: status {ended.returncode}: {ended.stderr[-1500:]}"]
-        lines = [sorted(re.findall("^rank .*", ended.stdout, re.M)) for ended in (alone, recorded)]
-        equal = lines[0] == lines[1] and len(lines[0]) == ranks
-        if not equal:
-            wrong.append(f"results differ: {lines}")
-        said = re.findall("^paceline.*", recorded.stderr, re.M)
-        if said:
-            wrong.append(f"the recorder said: {said}")
-        report = run([options.paceline, "report", "--format", "json", folder + "/run"])
-        if report.returncode != 0:
-            return None, [f"report: {report.stderr}"]
-        found = json.loads(report.stdout)["runs"][0]
-        run([options.paceline, "export", "--to", "csv", "-o", folder + "/run.csv", folder + "/run"])
-        with open(folder + "/run.csv", newline="") as file:
-            others = others_of(csv.DictReader(file))
-    steps = int(re.search("steps ([0-9]+)", lines[0][0]).group(1))
+        record = [options.paceline, "record", mode, "--scheduler", "sums", "-o", folder + "/run", "--"]
+        ended.append(run(launch if name == "alone" else record + launch, **more))
+        pathlib.Path(f"{folder}/{name}.txt").write_text(ended[-1].stdout + ended[-1].stderr)
+    alone, recorded = ended
+    if alone.returncode != recorded.returncode:
+        return None, [f"status {alone.returncode} alone, {recorded.returncode} recorded: {recorded.stderr[-1500:]}"]
+    if alone.returncode != 0:
+        return None, [f"status {alone.returncode}: {alone.stderr[-1500:]}"]
+    lines = [sorted(re.findall("rank [0-9]+: steps .*", ended.stdout)) for ended in (alone, recorded)]
+    equal = lines[0] == lines[1] and len(lines[0]) == ranks
+    if not equal:
+        wrong.append(f"results differ: {lines}")
+    said = re.findall("^paceline.*", recorded.stderr, re.M)
+    if said:
+        wrong.append(f"the recorder said: {said}")
+    report = run([options.paceline, "report", "--format", "json", folder + "/run"])
+    if report.returncode != 0:
+        return None, [f"report: {report.stderr}"]
+    found = json.loads(report.stdout)["runs"][0]
+    run([options.paceline, "export", "--to", "csv", "-o", folder + "/run.csv", folder + "/run"])
+    with open(folder + "/run.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    others, calls, counted = others_of(rows), calls_of(rows), counted_in(folder + "/recorded")
+    steps = max([int(number) for number in re.findall("steps ([0-9]+)", " ".join(lines[0]))] or [0])
     for rank in found["per_rank"]:
         phases = rank["phases"]
         if sum(phases.values()) != rank["wall_ns"]:
             wrong.append(f"the phases of rank {rank['rank']} add up to {sum(phases.values())}, not {rank['wall_ns']}")
-    iterations = found["iterations"]["count"]
+    iterations = found.get("iterations", {}).get("count", 0)
     if iterations != steps:
         wrong.append(f"{iterations} of {steps} iterations")
-    if max(others) >= 0.05:
+    if max(others) >= 0.05 and not about["other"]:
         wrong.append(f"other is {max(others):.1%}")
-    rows = [row for row in found.get("collectives", []) if row["operation"].startswith("gloo:")]
-    matched = sum(row["count"] for row in rows)
-    waited = sum(row["wait_ns"] for row in rows)
-    if ranks > 1 and (matched < steps or waited == 0 or found.get("unmatched_calls", 0) > 0):
-        wrong.append(f"{matched} collectives matched, {found.get('unmatched_calls')} not, waits {waited} ns")
-    row = [case, ranks, f"{iterations} of {steps}", f"{max(others):.2%}", matched, f"{waited / 1e6:.1f} ms",
-           "equal" if equal else "DIFFERENT"]
+    missing, more = without_coalesced(counted - calls, calls - counted)
+    if missing:
+        wrong.append(f"counted, but not in the trace: {dict(missing)}")
+    if counted and more:
+        wrong.append(f"in the trace, but not counted: {dict(more)}")
+    waited = sum(row["wait_ns"] for row in found.get("collectives", []) if row["operation"].startswith("gloo:"))
+    matched = sum(row["count"] for row in found.get("collectives", []) if row["operation"].startswith("gloo:"))
+    if about["collectives"] and (matched < steps or waited == 0):
+        wrong.append(f"{matched} collectives matched, waits {waited} ns")
+    if found.get("unmatched_calls", 0) > 0:
+        wrong.append(f"{found['unmatched_calls']} calls do not match")
+    seen = sum(counted.values()) - sum(missing.values())
+    row = [case, ranks, f"{iterations} of {steps}", f"{max(others):.2%}",
+           f"{seen} of {sum(counted.values())}" if counted else "–", f"{waited / 1e6:.1f} ms", "equal" if equal else "DIFFERENT"]
     return row, wrong
 
 
@@ -105,19 +156,27 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("--ranks", default="2,3")
     parser.add_argument("--modules", action="store_true")
+    parser.add_argument("--keep", help="folder for outputs and traces")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
-    sys.path.insert(0, str(HERE))
-    cases = re.findall(r'^    "([a-z0-9-]+)": ', (HERE / "cases.py").read_text(), re.M)
+    listed = run([options.python, str(HERE / "cases.py"), "--list"])
+    if listed.returncode != 0:
+        sys.exit(listed.stderr)
+    programs = json.loads(listed.stdout)
     failed = False
-    print("| program | ranks | iterations | `other` in them | collectives | waits in them | losses and weights |")
+    print("| program | ranks | iterations | `other` in them | collectives and messages | waits in them | losses and weights |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    for case in options.cases or cases:
-        if case in NEEDS and run([options.python, "-c", f"import {NEEDS[case]}"]).returncode != 0:
-            print(f"matrix.py: {case} left out: {options.python} has no {NEEDS[case]}", file=sys.stderr)
+    for case in options.cases or programs:
+        about = programs[case]
+        if about["lacks"]:
+            print(f"matrix.py: {case} left out: {options.python} has no {about['lacks']}", file=sys.stderr)
             continue
-        for ranks in [1] if case in ONE_RANK else map(int, options.ranks.split(",")):
-            row, wrong = check_case(options, case, ranks)
+        for ranks in [about["ranks"]] if about["ranks"] else map(int, options.ranks.split(",")):
+            with tempfile.TemporaryDirectory() as folder:
+                if options.keep:
+                    folder = f"{options.keep}/{case}.{ranks}"
+                    os.makedirs(folder)
+                row, wrong = check_case(options, case, about, ranks, folder)
             if row:
                 print("|", " | ".join(map(str, row)), "|", flush=True)
             for line in wrong:

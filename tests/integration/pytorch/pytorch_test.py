@@ -232,6 +232,17 @@ class Training(Recorded):
                 self.assertEqual({late["rank"] for late in run["lateness"]["slow_ranks"]} - {1}, set())
             shutil.rmtree(self.folder / "run")
 
+    def test_a_scatter_has_the_bytes_of_all_parts_on_every_rank(self):
+        self.record(*self.launch(2, self.script("""
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+parts = [torch.ones(6), torch.ones(6)] if dist.get_rank() == 0 else None
+dist.scatter(torch.empty(6), parts, src=0)
+""")))
+        sizes = [json.loads(row["args"])["bytes"] for row in self.events() if row["name"] == "gloo:scatter"]
+        self.assertEqual(sizes, [48, 48])
+
     def test_a_slow_data_set_is_named(self):
         self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "16", "--width", "4"))
         report = self.report()
