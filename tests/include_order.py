@@ -30,6 +30,7 @@ ROOMS = {
         "inject/sources/mpi",
         "inject/sources/counters",
         "inject/sources/scheduler",
+        "inject/sources/stacks",
         "inject/sources/sampling",
         "inject",
         "inject/cupti",

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
 #include "profiler/inject/sources/sampling/python_lines.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 namespace paceline::inject {
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "profiler/inject/buffer/names.h"
-#include "profiler/inject/sources/sampling/number_table.h"
 #include "profiler/inject/sources/sampling/python_layout.h"
+#include "profiler/inject/sources/stacks/number_table.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {

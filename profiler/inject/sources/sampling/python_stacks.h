@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
-#include "profiler/inject/sources/sampling/stack_table.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
+#include "profiler/inject/sources/stacks/stack_table.h"
 
 namespace paceline::inject {
 

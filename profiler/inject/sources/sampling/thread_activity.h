@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
-#include "profiler/inject/sources/sampling/stack_table.h"
-#include "profiler/inject/sources/unwind/native_stack.h"
+#include "profiler/inject/sources/stacks/native_stack.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
+#include "profiler/inject/sources/stacks/stack_table.h"
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {

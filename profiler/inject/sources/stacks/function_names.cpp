@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/unwind/function_names.h"
+#include "profiler/inject/sources/stacks/function_names.h"
 
 #include <elf.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/unwind/native_stack.h"
+#include "profiler/inject/sources/stacks/native_stack.h"
 
 #include <string.h>
 
 #include <optional>
 
 #include "profiler/inject/buffer/names.h"
-#include "profiler/inject/sources/sampling/stack_table.h"
-#include "profiler/inject/sources/unwind/loaded_code.h"
+#include "profiler/inject/sources/stacks/loaded_code.h"
+#include "profiler/inject/sources/stacks/stack_table.h"
 
 namespace paceline::inject {
 namespace {

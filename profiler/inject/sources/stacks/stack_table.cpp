@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/sampling/stack_table.h"
+#include "profiler/inject/sources/stacks/stack_table.h"
 
 #include "profiler/inject/buffer/emit_event.h"
-#include "profiler/inject/sources/sampling/number_table.h"
+#include "profiler/inject/sources/stacks/number_table.h"
 
 namespace paceline::inject {
 namespace {

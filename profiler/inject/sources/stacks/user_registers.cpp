@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/unwind/user_registers.h"
+#include "profiler/inject/sources/stacks/user_registers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <asm/perf_regs.h>
 #endif
 
-#include "profiler/inject/sources/unwind/native_stack.h"
+#include "profiler/inject/sources/stacks/native_stack.h"
 
 namespace paceline::inject {
 namespace {

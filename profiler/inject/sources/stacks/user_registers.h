@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
-#include "profiler/inject/sources/unwind/native_stack.h"
+#include "profiler/inject/sources/stacks/native_stack.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 namespace paceline::inject {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/unwind/frame_rules.h"
+#include "profiler/inject/sources/stacks/frame_rules.h"
 
 #include <string.h>
 

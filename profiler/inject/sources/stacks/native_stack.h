@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 namespace paceline::inject {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 #include <string.h>
 #include <sys/uio.h>

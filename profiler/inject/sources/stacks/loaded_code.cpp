@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/inject/sources/unwind/loaded_code.h"
+#include "profiler/inject/sources/stacks/loaded_code.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "profiler/inject/buffer/names.h"
-#include "profiler/inject/sources/sampling/number_table.h"
-#include "profiler/inject/sources/unwind/function_names.h"
+#include "profiler/inject/sources/stacks/function_names.h"
+#include "profiler/inject/sources/stacks/number_table.h"
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 namespace paceline::inject {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "profiler/inject/sources/sampling/program_memory.h"
-#include "profiler/inject/sources/unwind/frame_rules.h"
+#include "profiler/inject/sources/stacks/frame_rules.h"
+#include "profiler/inject/sources/stacks/program_memory.h"
 
 namespace paceline::inject {
 
