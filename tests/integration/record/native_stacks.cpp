@@ -14,7 +14,7 @@
 namespace places {
 namespace {
 
-#define KEPT extern "C++" [[gnu::noinline, gnu::noclone, gnu::used]]
+#define KEPT [[gnu::noinline, gnu::used]]
 
 volatile double value = 1;
 
@@ -103,7 +103,8 @@ int main() {
   compute();
   with_alloca(1000 + static_cast<std::size_t>(getpid()) % 7);
   with_aligned_stack();
-  deep(300);
+  volatile int levels = 300;
+  deep(levels);
   wait_for_time();
   wait_for_lock();
   interrupted();
