@@ -142,8 +142,9 @@ std::uint32_t native_stack(ProgramMemory& memory, std::uint32_t outer, Address i
   memory.forget_pages();
   Walk walk(memory, registers);
   bool at_call = blocked;  // in the functions that made the system call
-  for (const LoadedFunction* function = walk.function(); function != nullptr && count < most_frames;
-       function = walk.function()) {
+  for (std::size_t steps = 0; steps < 2 * most_frames && count < most_frames; ++steps) {
+    const LoadedFunction* function = walk.function();
+    if (function == nullptr) break;
     const bool is_interpreter = function->code_begin <= interpreter && interpreter < function->code_end;
     if (outer != 0 && is_interpreter) break;
     at_call = at_call && function->owner == CodeOwner::c_library;
