@@ -22,6 +22,7 @@ std::string demangled(std::string_view name) {
 std::string short_function(std::string_view mangled) {
   if (!mangled.starts_with("_Z")) return std::string(mangled);
   const std::string name = demangled(mangled);
+  if (name == mangled) return name;
   constexpr std::string_view unnamed = "(anonymous namespace)", word = "operator";
   constexpr std::string_view brackets[] = {"()", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">"};
   std::string text;

@@ -34,7 +34,8 @@ RECORD = ("for run in RUNS; do mpirun --bind-to none -n ${run#*:} paceline recor
           " python train.py; done; ")
 BEFORE = {"README.md": RECORD.replace("RUNS", "run1:1 run2:2 run4b:4"),
           "docs/analyse.md": RECORD.replace("RUNS", "run1:1 run2:2 run4:4 before:2 after:2 loader-80ms:2 loader-40ms:2")
-          + "cp -r run4 run4096; cp -r run2 host1; mkdir host2; mv host1/*-r1-* host2/",
+          + "cp -r run4 run4096; cp -r run2 host1; mkdir host2; mv host1/*-r1-* host2/; mkdir nightly; "
+          + "for run in before after; do paceline report --format json -o nightly/$run.json $run; done",
           "docs/coming-from.md": RECORD.replace("RUNS", "traces:2"),
           "docs/how-to/no-shared-disk.md": RECORD.replace("RUNS", "run4:4")
           + "mkdir run4-node1; mv run4 run4-node2; mv run4-node2/*-r[01]-* run4-node1/",

@@ -49,7 +49,7 @@ double measure_flops(onednn::Type type) {
   return 2.0 * static_cast<double>(batch * channels * channels * 9 * pixels * pixels) / seconds;
 }
 
-PACELINE_VECTORIZE void add(const float* b, const float* c, float* a, std::ptrdiff_t count) {
+PACELINE_VECTORIZE void add_arrays(const float* b, const float* c, float* a, std::ptrdiff_t count) {
   for (std::ptrdiff_t i = 0; i < count; ++i) a[i] = b[i] + c[i];
 }
 
@@ -59,7 +59,7 @@ double measure_bytes() {
   float *const a = memory.get(), *const b = a + count, *const c = b + count;
   const double seconds = least_seconds([&] {
 #pragma omp parallel for schedule(static)
-    for (std::ptrdiff_t first = 0; first < count; first += part) add(b + first, c + first, a + first, part);
+    for (std::ptrdiff_t first = 0; first < count; first += part) add_arrays(b + first, c + first, a + first, part);
   });
   return 3.0 * static_cast<double>(count) * sizeof(float) / seconds;
 }

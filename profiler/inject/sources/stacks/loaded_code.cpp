@@ -64,7 +64,8 @@ bool allocate(Item*& items, std::size_t count) {
 CodeOwner owner_of(std::string_view path, Address begin, Address end) {
   const auto own = reinterpret_cast<Address>(&owner_of);
   if (begin <= own && own < end) return CodeOwner::recorder;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string_view name = path;
+  name.remove_prefix(name.rfind('/') + 1);
   for (const char* start : {"libc.so", "libc-2", "libpthread", "ld-", "libc.musl"}) {
     if (name.starts_with(start)) return CodeOwner::c_library;
   }
