@@ -234,7 +234,7 @@ void* run(void*) {
     }
     latest = now;
     cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
-    constexpr std::int64_t well_below = 4;
+    constexpr std::int64_t well_below = 3;
     if (cost * cost_limit > interval_ns) {
       interval_ns *= 2;
     } else if (samples && interval_ns > interval_wanted_ns && cost * cost_limit * well_below < interval_ns) {

@@ -47,7 +47,7 @@ std::int64_t next_look_ns = 0;
 
 // What is known about instructions, by their addresses.
 constexpr std::size_t most_functions = std::size_t{1} << 15;
-NumberTable numbers(most_functions);
+NumberTable numbers(2 * most_functions);  // and about functions
 LoadedFunction* functions = nullptr;
 std::uint32_t function_count = 0;
 
@@ -177,6 +177,13 @@ void describe(ProgramMemory& memory, const Piece& piece, Address instruction, Lo
       out.rule = found->rule;
     }
   }
+  // Instructions of one function share its name.
+  constexpr std::uint64_t by_function = 2;
+  if (const std::uint32_t known = out.has_rule ? numbers.find(function, by_function) : 0; known != 0) {
+    out.name = functions[known - 1].name;
+    return;
+  }
+  if (out.has_rule) numbers.add(function, by_function, function_count + 1);
   char text[longest_name / 8];
   // Code without a rule is written in assembly: its symbol is the last one before the instruction.
   std::string_view name = image.names.find(out.has_rule ? function - image.bias : 0, instruction - image.bias,
@@ -205,7 +212,7 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
     piece = piece_at(instruction);
     if (piece == nullptr) return nullptr;
   }
-  if (numbers.is_full()) {
+  if (function_count == most_functions || numbers.is_full()) {
     numbers.clear();
     function_count = 0;
   }
@@ -214,6 +221,11 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
   describe(memory, *piece, instruction, function);
   numbers.add(instruction, 1, ++function_count);
   return &function;
+}
+
+bool in_one_piece(Address a, Address b) {
+  const Piece* piece = piece_at(a);
+  return piece != nullptr && piece == piece_at(b);
 }
 
 void forget_loaded_code() {

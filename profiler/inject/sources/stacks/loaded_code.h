@@ -31,6 +31,10 @@ struct LoadedFunction {
 // Where an instruction is in no known code, the process's memory is looked at again, at most once a second.
 const LoadedFunction* function_at(ProgramMemory& memory, Address instruction);
 
+// Whether two addresses are in the same piece of code, of which the process's memory was read before. Cost: two
+// searches.
+bool in_one_piece(Address a, Address b);
+
 // In a forked child.
 void forget_loaded_code();
 

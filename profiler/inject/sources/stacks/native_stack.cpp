@@ -30,6 +30,8 @@ class Walk {
     return now_.instruction == 0 ? nullptr : function_at(memory_, now_.instruction - (is_return_ ? 1 : 0));
   }
 
+  Address instruction() const { return now_.instruction; }
+
   // Goes to the caller. Returns false if there is none, or if it is not known (then is_lost()).
   bool go_out(const LoadedFunction& from) {
     if (!from.has_rule) return from.owner == CodeOwner::run_time && !is_return_ ? find_caller() : lose();
@@ -143,6 +145,8 @@ std::uint32_t native_stack(ProgramMemory& memory, std::uint32_t outer, Address i
   Walk walk(memory, registers);
   bool at_call = blocked;  // in the functions that made the system call
   for (std::size_t steps = 0; steps < 2 * most_frames && count < most_frames; ++steps) {
+    // Before anything is read about the interpreter's code: threads are in other instructions of it each time.
+    if (outer != 0 && in_one_piece(walk.instruction(), interpreter)) break;
     const LoadedFunction* function = walk.function();
     if (function == nullptr) break;
     const bool is_interpreter = function->code_begin <= interpreter && interpreter < function->code_end;
