@@ -68,7 +68,7 @@ class Bytes {
   bool whole_ = true;
 };
 
-// An entry of .eh_frame: its length, then so many bytes.
+// An entry of .eh_frame begins with the number of bytes that follow.
 constexpr std::size_t longest_entry = 16 * 1024;
 struct Entry {
   Address body = 0;

@@ -106,7 +106,8 @@ bool UserRegisters::descriptor_is_ours() const {
 
 void UserRegisters::ask() {
   if (!descriptor_is_ours()) return;
-  // The kernel turns the event off after so many copies. One that never came is still to come.
+  // REFRESH allows one more copy, after which the kernel turns the event off. A copy that was allowed and has not been
+  // taken yet needs no further permission.
   if (asked_)
     ioctl(descriptor_, PERF_EVENT_IOC_ENABLE, 0);
   else
