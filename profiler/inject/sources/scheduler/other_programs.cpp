@@ -126,8 +126,8 @@ void look(std::int64_t now_ns) {
 
 }  // namespace
 
-void look_for_other_programs(std::int64_t now_ns, bool threads_starve) {
-  if (!threads_starve || now_ns < next_look_ns) return;
+void look_for_other_programs(std::int64_t now_ns) {
+  if (now_ns < next_look_ns) return;
   const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
   look(now_ns);
   const std::int64_t cost_ns = true_ns(CLOCK_THREAD_CPUTIME_ID) - before;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "profiler/inject/buffer/chunks.h"
 #include "profiler/inject/buffer/clock.h"
@@ -41,13 +42,14 @@ constexpr std::int64_t longest_interval_ns = second;
 // While no thread runs, the turns come more seldom: each after as long as nothing has run, up to this. A ring holds
 // 1,280 switches a second of that time.
 constexpr std::int64_t idle_interval_ns = 200 * millisecond;
-constexpr std::int64_t list_interval_ns = 100 * millisecond;  // a thread that replaces another one is found then
-constexpr std::int64_t cost_limit = 100;                      // a turn may cost 1/100 of its interval
-constexpr std::uint64_t starving_share = 10;                  // a thread waits for a CPU 1/10 of the time
-constexpr std::uint64_t most_switches = 2000;                 // a second, of all threads
-constexpr std::int64_t longest_reading_ns = 50'000;           // of a thread's sums, which are those of one moment then
-constexpr int most_readings = 4;                              // until one is as short
-constexpr std::uint32_t slots_of_a_turn = 1024;               // enough for all but turns with thousands of threads
+constexpr std::int64_t list_interval_ns = 100 * millisecond;    // a thread that replaces another one is found then
+constexpr std::int64_t cost_limit = 100;                        // a turn may cost 1/100 of its interval
+constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
+constexpr std::int64_t starving_window_ns = 100 * millisecond;  // one late wake-up does not make it starve
+constexpr std::uint64_t most_switches = 2000;                   // a second, of all threads
+constexpr std::int64_t longest_reading_ns = 50'000;  // of a thread's sums, which are those of one moment then
+constexpr int most_readings = 4;                     // until one is as short
+constexpr std::uint32_t slots_of_a_turn = 1024;      // enough for all but turns with thousands of threads
 constexpr std::size_t most_threads = 4096, most_rings = 256, most_kept_files = 64;
 
 enum class Wanted : std::uint8_t { nothing, sums, switches };
@@ -106,7 +108,9 @@ struct State {
   std::uint64_t threads_known = 0, switches_in_window = 0;
   std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
   std::size_t rings = 0;
-  std::uint64_t longest_wait_ns = 0;  // of a thread for a CPU, since the last turn
+  std::uint64_t longest_wait_ns = 0;  // of a thread for a CPU, in this turn
+  std::uint64_t waited_ns = 0;        // the longest waits of the turns since `waits_since_ns`
+  std::int64_t waits_since_ns = 0;
   unsigned busy_windows = 0;
   bool switches_allowed = false, clock_allowed = false, was_recording = false;
 };
@@ -349,9 +353,13 @@ void take_turn(std::int64_t now_ns, bool last) {
     }
   }
   govern(now_ns);
-  const auto passed_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(now.raw_ns - state.last.raw_ns, 0));
-  if (records) look_for_other_programs(now_ns, state.longest_wait_ns * starving_share > passed_ns);
-  state.longest_wait_ns = 0;
+  state.waited_ns += std::exchange(state.longest_wait_ns, std::uint64_t{0});
+  if (const std::int64_t passed_ns = now_ns - state.waits_since_ns; passed_ns >= starving_window_ns) {
+    const bool starves =
+        std::exchange(state.waited_ns, std::uint64_t{0}) * starving_share > static_cast<std::uint64_t>(passed_ns);
+    if (records && starves) look_for_other_programs(now_ns);
+    state.waits_since_ns = now_ns;
+  }
   record_pending();
   state.last = now;
   state.cost_ns += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - state.cost_ns) / 8;
