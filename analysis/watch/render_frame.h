@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/watch/live_job.h"
+#include "analysis/watch/watch_frame.h"
 
 namespace paceline::analysis {
 

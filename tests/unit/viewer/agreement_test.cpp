@@ -145,7 +145,7 @@ TEST_P(Agreement, OnIterations) {
   EXPECT_EQ(json_["iterations"]["median_ns"], analysis::median(durations));
   // While a rank may still run, collectives of the newest iteration may end later.
   EXPECT_EQ(frame_.iterations, numbers.size() - (frame_.ended ? 0 : 1));
-  if (frame_.ended && numbers.size() <= analysis::LiveJob::shown_iterations) {
+  if (frame_.ended && numbers.size() <= analysis::LiveSteps::shown) {
     EXPECT_EQ(frame_.median_ns, json_["iterations"]["median_ns"]);
   }
   EXPECT_EQ(query("SELECT count(*) FROM (SELECT number FROM iterations WHERE finished GROUP BY number "
@@ -160,7 +160,7 @@ TEST_P(Agreement, OnWaits) {
     EXPECT_EQ(query("SELECT sum(wait_ns) FROM collectives WHERE rank = " + std::to_string(r)),
               std::vector{std::to_string(waited)});
     if (frame_.iterations != static_cast<std::uint64_t>(GetParam().steps)) continue;  // not all calls lie in its steps
-    if (frame_.iterations > analysis::LiveJob::shown_iterations) continue;
+    if (frame_.iterations > analysis::LiveSteps::shown) continue;
     double steps_ns = 0;
     for (const analysis::Iteration& one : run_->index->iterations(r)) steps_ns += double(one.duration_ns);
     EXPECT_NEAR(frame_.ranks[r].wait_share, double(waited) / steps_ns, 1e-9);

@@ -146,7 +146,7 @@ void expect_phases_of(const RunAnalysis& run, const WatchFrame& frame) {
   double sum = 0;
   for (const RankSummary& rank : run.per_rank) {
     // The frame shows the last iterations.
-    for (std::size_t i = rank.iterations.size() - LiveJob::shown_iterations; i < rank.iterations.size(); ++i) {
+    for (std::size_t i = rank.iterations.size() - LiveSteps::shown; i < rank.iterations.size(); ++i) {
       for (std::size_t p = 0; p < phase_count; ++p) {
         phases[p] += static_cast<double>(rank.iterations[i].phase_ns[p]);
         sum += static_cast<double>(rank.iterations[i].phase_ns[p]);
