@@ -5,9 +5,10 @@
 Whether `paceline watch` agrees with `paceline query` on a live job: records a DistributedDataParallel job of PyTorch, asks
 `watch --once --json` when it has run for SECONDS, and compares the phases that it shows with those of the same iterations
 in the finished files. Runs with an interpreter that has torch. Exit status 1: some phase differs by
-more than one point.
+more than one point; 77: there is no torch.
 """
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 
-SHOWN = 64  # iterations, as in analysis/watch/live_job.h
+SHOWN = 64  # iterations, as in analysis/watch/live_steps.h
 MOST_POINTS = 1.0
 PHASES = ("startup", "preprocess", "forward", "backward", "optimizer", "communication", "evaluate", "checkpoint", "idle",
           "other")
@@ -63,6 +64,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--ranks", type=int, default=2)
     arguments = parser.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        print("no torch")
+        sys.exit(77)
     launch = pathlib.Path(__file__).parents[1] / "integration/pytorch/launch.py"
     with tempfile.TemporaryDirectory(prefix="paceline-watch-agreement-") as directory:
         script, run = pathlib.Path(directory, "train.py"), os.path.join(directory, "run")
