@@ -26,7 +26,7 @@ struct Accuser {
 };
 
 // Removes the accusations that are not beyond chance with all others of the report taken into account, and sets `p` of
-// those that are left. In sound runs anybody is accused with a probability of at most `level`.
+// those that are left. In a run without real differences the chance of any false accusation is at most `level`.
 void correct_for_all(std::span<const Accuser> accusers, double level = accusation_level);
 
 }  // namespace paceline::analysis

@@ -148,9 +148,9 @@ double LawFit::squares() const {
 }
 
 std::optional<Interval> LawFit::interval(const LawFigure& figure) const {
-  const auto best = fit(times_.logs, true);
+  const auto best = fit(times_.logs, true), best_free = fit(times_.logs, false);
   const auto value = estimate(figure);
-  if (!best || !value || !have_interval(times_.spreads)) return std::nullopt;
+  if (!best || !best_free || !value || !have_interval(times_.spreads)) return std::nullopt;
   const auto free_value = [&](std::span<const double> logs) {
     const auto free = fit(logs, false);
     return free ? product(figure.over, free->parameters) / product(figure.under, free->parameters) : NAN;
@@ -161,13 +161,15 @@ std::optional<Interval> LawFit::interval(const LawFigure& figure) const {
   const double moves = estimate_of(times_.logs, ones, free_value).error;
   if (!(error.error > 0) || !std::isfinite(error.error) || !(moves > 0)) return std::nullopt;
   const double t = t_quantile_two_sided(0.05, error.degrees);
-  const double allowed = best->squares + std::pow(t * error.error / moves, 2);
-  const auto within = [&](double at) {
+  const double more = std::pow(t * error.error / moves, 2);
+  const auto explains = [&](double at, bool bounded) {
     Parameters zero;
     for (std::size_t k = 0; k < most_parameters; ++k) zero[k] = figure.over[k] - at * figure.under[k];
-    const auto there = fit(times_.logs, true, 0, &zero);
-    return there && there->squares <= allowed;
+    const auto there = fit(times_.logs, bounded, 0, &zero);
+    return there && there->squares <= (bounded ? best : best_free)->squares + more;
   };
+  const bool bounded = !explains(*value, false);
+  const auto within = [&](double at) { return explains(at, bounded); };
   const auto end = [&](double bound, double sign) {
     double inside = *value, step = std::max(t * error.error, 1e-12), outside = inside;
     do {

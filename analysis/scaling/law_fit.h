@@ -45,9 +45,12 @@ class LawFit {
   // The figure's estimate, within its bounds; nothing where the points do not determine the law. Points with the rank
   // count `without` are left out.
   std::optional<double> estimate(const LawFigure& figure, double without = 0) const;
-  // 95 %: all values of the figure for which the best fit explains the times as well as chance allows (profile
-  // likelihood; D. J. Venzon and S. H. Moolgavkar, Applied Statistics 37, 1988). It has the figure's bounds and
-  // contains its estimate. Chance is the variance of the points, weighted as they move the estimate, by Student's t.
+  // 95 %: all values of the figure for which the best fit explains the times as well as chance allows, within the
+  // figure's bounds (E. C. Fieller, J. R. Stat. Soc. B 16, 1954). The other parameters may be below 0 there: bounds
+  // would make the interval hold the truth too seldom where a true parameter is 0 (S. G. Self and K.-Y. Liang, JASA 82,
+  // 1987, case 6). Only where these values leave out the estimate do the bounds hold for all parameters (profile
+  // likelihood; D. J. Venzon and S. H. Moolgavkar, Applied Statistics 37, 1988), so that the interval contains it.
+  // Chance is the variance of the points, weighted as they move the estimate, by Student's t.
   std::optional<Interval> interval(const LawFigure& figure) const;
   // The sum of the squares of the relative errors; infinite where the points do not determine the law.
   double squares() const;

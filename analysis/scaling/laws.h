@@ -31,7 +31,8 @@ struct SpeedupPoint {
   double speedup = 1;
 };
 
-// The s in [0, 1] that minimises Σ(S − S_Amdahl(s, N))². The curve goes through S(1) = 1. Needs a point with N > 1.
+// The s in [0, 1] that minimises Σ(S − S_Amdahl(s, N))². The curve goes through S(1) = 1. Needs a point with N > 1. It
+// describes runs that refuse the law; what they do not refuse is fitted by LawFit (law_fit.h).
 double fit_amdahl(std::span<const SpeedupPoint> points);
 
 // The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N) and need not go through S(1) = 1.

@@ -13,7 +13,7 @@ namespace block_contrast_parts {
 
 constexpr double block_times = 1.5;            // least length of a block, in autocorrelation times
 constexpr double least_block = 3;              // iterations: what recurs every few iterations is in each block
-constexpr double cautious_errors = 3;          // standard errors on the safe side of how alike neighbouring blocks are
+constexpr double cautious_errors = 3;          // standard errors added to the estimate of how alike neighbouring blocks are
 constexpr double usual_blocks = 40;            // a block is longer where the run is
 constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
 constexpr double fewest_blocks = 5;            // fewer do not show their own spread
@@ -148,7 +148,8 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   Contrasts comparison(block_means(values, columns, result.block), columns, blocks, left_out);
   result.judged = true;
   result.tests = comparison.compared();
-  // A short run is judged where its autocorrelation time seems small, so it is often larger than it seems.
+  // A short run is judged only if its autocorrelation time looks small, so in the runs that are judged the true time is
+  // often larger than the estimate.
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
   const double beyond_blocks = variance_beyond_blocks(cautious_time, result.block);
   while (comparison.compared() > 1) {

@@ -13,8 +13,8 @@ namespace paceline::inject {
 using format::EventType;
 using format::Slot;
 
-// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors. The first
-// members, in one line of the caches, are those that each event needs.
+// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors. The
+// members that every event needs come first, so that they share a cache line.
 struct alignas(64) ThreadWriter {
   Slot* next = nullptr;
   Slot* end = nullptr;  // null while the chunk is a page of the reserve, so that next_chunk() sees each event

@@ -74,7 +74,7 @@ constexpr Priority priority_of(EventType type) {
     case EventType::start_payload:
     case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
-    case EventType::sample:  // few, and without them the counter thread has nothing
+    case EventType::sample:  // rare, and all that the counter thread records
       return Priority::inner;
     default:
       return format::defines(type) ? Priority::inner : Priority::none;

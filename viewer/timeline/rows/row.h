@@ -43,7 +43,7 @@ struct RowCanvas {
 
   // An empty image of this size, transparent.
   QImage& blank(int width, int image_height);
-  // A triangle beside a header's text: whether what it heads is folded.
+  // Draws the triangle beside a header's text, which shows whether its rows are folded.
   void arrow(int x, int y_middle, bool folded);
   // Where a header's text is.
   QRect name_box() const;

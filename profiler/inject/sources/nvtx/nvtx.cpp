@@ -109,9 +109,8 @@ void lose_interrupted_end(nvtxRangeId_t range) {
   if ((range & left_out_range) == 0) drop_nested_event();
 }
 
-// A JSON object describes the run, such as the trainer's with the size of a batch. It stands at a program's start,
-// which
-// --iterations and --delay leave out.
+// A JSON object describes the run, such as the trainer's with the size of a batch. Programs write it at the
+// start, in the part that --iterations and --delay skip.
 bool describes_the_run(const nvtxEventAttributes_t* given) {
   return given != nullptr && given->messageType == NVTX_MESSAGE_TYPE_ASCII && given->message.ascii != nullptr &&
          given->message.ascii[0] == '{' && file_is_open();
@@ -358,8 +357,8 @@ InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
   return paceline_initialize_nvtx(export_table);
 }
 
-// A handler that emits while NVTX looks for its tool waits for the thread that it interrupted, for ever. The first
-// search takes some 50 µs, with page faults, lazily bound functions and memory for the loader. So all of it is done
+// A signal handler that emits while NVTX searches for its tool deadlocks: it waits for the thread that it interrupted.
+// The first search takes some 50 µs, with page faults, lazily bound functions and memory for the loader. So all of it is done
 // once beforehand, and NVTX's own search is short.
 __attribute__((constructor)) static void shorten_the_search() {
   const char* const path = getenv("NVTX_INJECTION64_PATH");
