@@ -95,8 +95,8 @@ std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer,
                                                     CpuBuild& build);  // null if this algorithm is not the faster one
 // The code of Winograd's algorithm that layers use on this processor, in the layouts of oneDNN's convolutions. Null
-// where oneDNN has its own, and where there is none.
-const winograd::Code* winograd_code();
+// where oneDNN has its own, and where there is none. bf16: images are, else fp32.
+const winograd::Code* winograd_code(bool bf16 = false);
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm_variant(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);

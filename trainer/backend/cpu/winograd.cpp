@@ -16,9 +16,16 @@ extern const Code code;
 namespace avx512_blocks_of_16 {
 extern const Code code;
 }
+namespace avx2_bf16_blocks_of_16 {
+extern const Code code;
+}
+namespace avx512_bf16_blocks_of_16 {
+extern const Code code;
+}
 
 std::span<const Code* const> codes() {
-  static constexpr const Code* all[]{&avx2_blocks_of_8::code, &avx512_blocks_of_16::code, &avx2_blocks_of_16::code};
+  static constexpr const Code* all[]{&avx2_blocks_of_8::code, &avx512_blocks_of_16::code, &avx2_blocks_of_16::code,
+                                     &avx512_bf16_blocks_of_16::code, &avx2_bf16_blocks_of_16::code};
   return all;
 }
 
@@ -28,9 +35,9 @@ std::span<const Code* const> codes() { return {}; }
 
 #endif
 
-const Code* code_for_blocks_of(std::size_t channels) {
-  const auto found =
-      std::ranges::find_if(codes(), [&](const Code* code) { return code->block == channels && code->runs_here(); });
+const Code* code_for_blocks_of(std::size_t channels, bool bf16) {
+  const auto found = std::ranges::find_if(
+      codes(), [&](const Code* code) { return code->block == channels && code->bf16 == bf16 && code->runs_here(); });
   return found == codes().end() ? nullptr : *found;
 }
 

@@ -6,7 +6,16 @@
 #define PACELINE_WINOGRAD_NAME "winograd:avx512"
 #define PACELINE_WINOGRAD_TARGET "avx512f"
 #define PACELINE_WINOGRAD_VECTOR __m512
+#define PACELINE_WINOGRAD_NUMBER float
 #define PACELINE_WINOGRAD_RUNS_HERE __builtin_cpu_supports("avx512f")
+#include "trainer/backend/cpu/winograd_code.h"
+
+#define PACELINE_WINOGRAD_CODE avx512_bf16_blocks_of_16
+#define PACELINE_WINOGRAD_NAME "winograd:avx512_bf16"
+#define PACELINE_WINOGRAD_TARGET "avx512f,avx512bf16"
+#define PACELINE_WINOGRAD_VECTOR __m512
+#define PACELINE_WINOGRAD_NUMBER Bf16
+#define PACELINE_WINOGRAD_RUNS_HERE (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16"))
 #include "trainer/backend/cpu/winograd_code.h"
 
 #endif

@@ -5,6 +5,7 @@
 //   PACELINE_WINOGRAD_NAME       of the code, as a string
 //   PACELINE_WINOGRAD_TARGET     GCC's name of the instruction set
 //   PACELINE_WINOGRAD_VECTOR     the type of a vector, which has the channels of a block (winograd_vectors.h)
+//   PACELINE_WINOGRAD_NUMBER     the type of numbers in images and their gradients
 //   PACELINE_WINOGRAD_RUNS_HERE  whether the processor has the instruction set
 // and it undefines them. GCC only inlines an intrinsic function into functions with that target, hence no templates.
 //
@@ -13,6 +14,7 @@
 // matrices are transformed back. winograd_passes.h divides this work among threads and among the levels of the cache.
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -28,6 +30,7 @@ namespace paceline::train::winograd::PACELINE_WINOGRAD_CODE {
 namespace {
 
 using Vector = PACELINE_WINOGRAD_VECTOR;
+using Number = PACELINE_WINOGRAD_NUMBER;
 
 #include "trainer/backend/cpu/winograd_transforms.h"
 
@@ -79,7 +82,7 @@ Place place_of(const Shape& s, const Tiling& tiling, std::size_t channels, std::
 
 // Reads N×N pixels of a block from (y, x); those outside of the image are zero.
 template <int N>
-PACELINE_WINOGRAD_FUNCTION inline void load_pixels(const Shape& s, const float* plane, std::ptrdiff_t y,
+PACELINE_WINOGRAD_FUNCTION inline void load_pixels(const Shape& s, const Number* plane, std::ptrdiff_t y,
                                                    std::ptrdiff_t x, Vector (&pixels)[N][N]) {
   const auto height = static_cast<std::ptrdiff_t>(s.height), width = static_cast<std::ptrdiff_t>(s.width);
   constexpr auto step = static_cast<std::ptrdiff_t>(block);
@@ -103,7 +106,7 @@ PACELINE_WINOGRAD_FUNCTION inline void load_pixels(const Shape& s, const float* 
 
 // Transforms one block of channels of one tile of the source. plane: the block's pixels in the first image. to: the
 // block's place in the tile's row of the first matrix.
-PACELINE_WINOGRAD_FUNCTION void transform_source(const Shape& s, std::size_t matrix, const float* plane,
+PACELINE_WINOGRAD_FUNCTION void transform_source(const Shape& s, std::size_t matrix, const Number* plane,
                                                  const Place& place, float* to) {
   Vector pixels[6][6], transformed[6][6];
   load_pixels<6>(s, plane + place.first, place.y - 1, place.x - 1, pixels);
@@ -112,7 +115,7 @@ PACELINE_WINOGRAD_FUNCTION void transform_source(const Shape& s, std::size_t mat
 }
 
 // The same for the output's gradient. A 37th matrix gets the sum of the tile's pixels.
-PACELINE_WINOGRAD_FUNCTION void transform_gradient(const Shape& s, std::size_t matrix, const float* plane,
+PACELINE_WINOGRAD_FUNCTION void transform_gradient(const Shape& s, std::size_t matrix, const Number* plane,
                                                    const Place& place, float* to) {
   Vector pixels[4][4], transformed[6][6];
   load_pixels<4>(s, plane + place.first, place.y, place.x, pixels);
@@ -229,13 +232,13 @@ void multiply(std::size_t rows, int vectors, const Factors& f, float* c, bool ad
 // Writes one block of channels of one tile of the output. from: the block's place in the tile's row of the first matrix
 // of products. bias: of these channels; may be null. plane: the block's pixels in the first image.
 PACELINE_WINOGRAD_FUNCTION void transform_output(const Shape& s, const Place& place, const float* from,
-                                                 const float* bias, float* plane) {
+                                                 const float* bias, Number* plane) {
   Vector products[6][6], pixels[4][4], shift;
   for (std::size_t f = 0; f < 36; ++f) load(products[f / 6][f % 6], from + f * products_matrix);
   both_ways<6, 4>(output_transform, products, pixels);
   fill(shift, 0);
   if (bias != nullptr) load(shift, bias);
-  float* const image = plane + place.first;
+  Number* const image = plane + place.first;
   const auto y = static_cast<std::size_t>(place.y), x = static_cast<std::size_t>(place.x);
   for (std::size_t r = 0; r < 4 && y + r < s.height; ++r) {
     for (std::size_t c = 0; c < 4 && x + c < s.width; ++c) {
@@ -297,17 +300,17 @@ std::size_t work_size(const Shape& shape, int threads) {
       {convolution_work(shape, threads), convolution_work(turned(shape), threads), GradientWork(shape, threads).total});
 }
 
-void forward(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,
-             float* work, int threads) {
-  convolve(shape, source, bias, output, work, threads, [&](std::size_t channel, int vectors, float* to) {
-    transform_weights(weights, shape.in, channel, vectors, to);
-  });
+void forward(const Shape& shape, const void* source, const float* weights, const float* bias, void* output, float* work,
+             int threads) {
+  convolve(
+      shape, static_cast<const Number*>(source), bias, static_cast<Number*>(output), work, threads,
+      [&](std::size_t channel, int vectors, float* to) { transform_weights(weights, shape.in, channel, vectors, to); });
 }
 
-void backward_data(const Shape& shape, const float* output_gradient, const float* weights, float* source_gradient,
+void backward_data(const Shape& shape, const void* output_gradient, const float* weights, void* source_gradient,
                    float* work, int threads) {
-  convolve(turned(shape), output_gradient, nullptr, source_gradient, work, threads,
-           [&](std::size_t channel, int vectors, float* to) {
+  convolve(turned(shape), static_cast<const Number*>(output_gradient), nullptr, static_cast<Number*>(source_gradient),
+           work, threads, [&](std::size_t channel, int vectors, float* to) {
              transform_turned_weights(weights, shape.in, shape.out, channel, vectors, to);
            });
 }
@@ -315,7 +318,8 @@ void backward_data(const Shape& shape, const float* output_gradient, const float
 }  // namespace
 
 extern const Code code;
-const Code code{PACELINE_WINOGRAD_NAME, block, runs_here, work_size, forward, backward_data, backward_weights};
+const Code code{PACELINE_WINOGRAD_NAME, block,           !std::is_same_v<Number, float>, runs_here, work_size, forward,
+                backward_data,          backward_weights};
 
 }  // namespace paceline::train::winograd::PACELINE_WINOGRAD_CODE
 
@@ -323,6 +327,7 @@ const Code code{PACELINE_WINOGRAD_NAME, block, runs_here, work_size, forward, ba
 #undef PACELINE_WINOGRAD_NAME
 #undef PACELINE_WINOGRAD_TARGET
 #undef PACELINE_WINOGRAD_VECTOR
+#undef PACELINE_WINOGRAD_NUMBER
 #undef PACELINE_WINOGRAD_RUNS_HERE
 #undef PACELINE_WINOGRAD_FUNCTION
 #undef PACELINE_WINOGRAD_INLINE

@@ -27,7 +27,7 @@ winograd::Shape shape_of(const Layer& layer, std::int64_t batch) {
 }
 
 onednn::Desc in_blocks(const winograd::Code& code, const onednn::Dims& image) {
-  return {image, onednn::Type::f32, code.block == 8 ? Tag::nChw8c : Tag::nChw16c};
+  return {image, code.bf16 ? onednn::Type::bf16 : onednn::Type::f32, code.block == 8 ? Tag::nChw8c : Tag::nChw16c};
 }
 
 class WinogradConvolution final : public CpuLayer {
@@ -68,16 +68,17 @@ class WinogradConvolution final : public CpuLayer {
   }
 
   void forward(Mode) override {
-    code_.forward(shape_, data(source_), data(weights_), layer_.bias ? data(bias_) : nullptr, data(output_),
-                  data(forward_work_), threads_);
+    code_.forward(shape_, source_.get_data_handle(), data(weights_), layer_.bias ? data(bias_) : nullptr,
+                  output_.get_data_handle(), data(forward_work_), threads_);
   }
 
   void backward() override {
     gradient_.run();
-    code_.backward_weights(shape_, data(source_), data(gradient_.memory()), data(weights_gradient_),
+    const void* const gradient = gradient_.memory().get_data_handle();
+    code_.backward_weights(shape_, source_.get_data_handle(), gradient, data(weights_gradient_),
                            layer_.bias ? data(bias_gradient_) : nullptr, data(backward_work_), threads_);
     if (!source_gradient_) return;
-    code_.backward_data(shape_, data(gradient_.memory()), data(weights_), data(source_gradient_), data(backward_work_),
+    code_.backward_data(shape_, gradient, data(weights_), source_gradient_.get_data_handle(), data(backward_work_),
                         threads_);
   }
 
@@ -110,26 +111,30 @@ class WinogradConvolution final : public CpuLayer {
 // pixels take 1.2 to 1.6 times as long. The direct algorithm is also faster for fewer than about 5 images of 4×4 pixels
 // and 512 channels (on AVX-512 8), but the choice does not depend on the batch, so that an image's activations, and the
 // ReLUs that let it through, are the same to the bit however a batch is divided among ranks.
+// In bf16 the direct algorithm is twice as fast as in fp32. On the Zen 4, Winograd's took 0.73 to 0.86 of its time for
+// 56×56 and 28×28 pixels, about as long for 14×14, which fill three quarters of their tiles, and longer for smaller
+// images.
 bool takes(const winograd::Code& code, const Layer& layer, const CpuBuild& build) {
-  if (!build.winograd || build.type != onednn::Type::f32) return false;
+  if (!build.winograd) return false;
   if (layer.kernel != 3 || layer.stride != 1 || layer.padding != 1) return false;
   const auto [in, height, width] = layer.in;
   const std::int64_t out = layer.out.channels;
   if (std::min(in, out) < 32 || in % 16 != 0 || out % 16 != 0) return false;
   const std::int64_t tiles = ((height + 3) / 4) * ((width + 3) / 4);
   if (height * width < 8 * tiles) return false;  // more than half of the computed pixels are outside of the image
+  if (code.bf16 && (height * width != 16 * tiles || tiles < 16)) return false;
   const dnnl::memory& input = build.activations[static_cast<std::size_t>(layer.input)].value;
   return !input || onednn::same_layout(input.get_desc(), in_blocks(code, build.dims(layer.in)));
 }
 
 }  // namespace
 
-const winograd::Code* winograd_code() {
-  return onednn::has_winograd() ? nullptr : winograd::code_for_blocks_of(onednn::channels_of_a_block());
+const winograd::Code* winograd_code(bool bf16) {
+  return onednn::has_winograd() ? nullptr : winograd::code_for_blocks_of(onednn::channels_of_a_block(), bf16);
 }
 
 std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer, CpuBuild& build) {
-  const winograd::Code* const code = winograd_code();
+  const winograd::Code* const code = winograd_code(build.type == onednn::Type::bf16);
   if (code == nullptr || !takes(*code, layer, build)) return nullptr;
   return std::make_unique<WinogradConvolution>(layer, build, *code);
 }

@@ -15,9 +15,9 @@
 
 // Transforms the tiles [begin, begin + tiles) of one block of channels, from `channel` on. It goes along the tiles of a
 // block, because the processor then fetches the next pixels ahead.
-void transform_source_tiles(const Shape& s, const Tiling& tiling, const Planes& planes, const float* source,
+void transform_source_tiles(const Shape& s, const Tiling& tiling, const Planes& planes, const Number* source,
                             std::size_t channel, std::size_t begin, std::size_t tiles, float* to) {
-  const float* const plane = source + channel * s.height * s.width;
+  const Number* const plane = source + channel * s.height * s.width;
   for (std::size_t t = 0; t < tiles; ++t) {
     transform_source(s, planes.matrix(), plane, place_of(s, tiling, s.in, begin + t), to + t * planes.row() + channel);
   }
@@ -30,7 +30,7 @@ struct GroupOfTiles {
 };
 
 void multiply_piece(const Shape& s, const Tiling& tiling, const Planes& planes, const GroupOfTiles& of,
-                    std::size_t piece, const float* weights, const float* bias, float* products, float* output) {
+                    std::size_t piece, const float* weights, const float* bias, float* products, Number* output) {
   const int vectors = vectors_of(s.out, piece);
   for (std::size_t f = 0; f < 36; ++f) {
     multiply(of.tiles, vectors,
@@ -68,8 +68,8 @@ struct TilesWork {
 };
 
 template <class Transform>
-void convolve_by_tiles(const Shape& s, const float* source, const float* bias, float* output, float* work, int threads,
-                       Transform transform) {
+void convolve_by_tiles(const Shape& s, const Number* source, const float* bias, Number* output, float* work,
+                       int threads, Transform transform) {
   const Tiling tiling(s);
   const TilesWork sizes(s, threads);
   const auto all = static_cast<std::size_t>(threads);
@@ -111,7 +111,7 @@ struct ChannelsWork {
 };
 
 template <class Transform>
-void convolve_by_channels(const Shape& s, const float* source, const float* bias, float* output, float* work,
+void convolve_by_channels(const Shape& s, const Number* source, const float* bias, Number* output, float* work,
                           int threads, Transform transform) {
   const Tiling tiling(s);
   const ChannelsWork sizes(s, tiling, threads);
@@ -155,7 +155,7 @@ std::size_t convolution_work(const Shape& s, int threads) {
 
 // output = source convolved with the weights that transform(first output channel, vectors, to) gives.
 template <class Transform>
-void convolve(const Shape& s, const float* source, const float* bias, float* output, float* work, int threads,
+void convolve(const Shape& s, const Number* source, const float* bias, Number* output, float* work, int threads,
               Transform transform) {
   goes_by_tiles(s) ? convolve_by_tiles(s, source, bias, output, work, threads, transform)
                    : convolve_by_channels(s, source, bias, output, work, threads, transform);
@@ -184,8 +184,11 @@ struct GradientWork {
   }
 };
 
-void backward_weights(const Shape& s, const float* source, const float* output_gradient, float* weights_gradient,
+void backward_weights(const Shape& s, const void* source_numbers, const void* gradient_numbers, float* weights_gradient,
                       float* bias_gradient, float* work, int threads) {
+  const auto *const source = static_cast<const Number*>(source_numbers), *const output_gradient =
+                                                                             static_cast<const Number*>(
+                                                                                 gradient_numbers);
   const Tiling tiling(s);
   const GradientWork sizes(s, threads);
   const Planes &sources = sizes.sources, &gradients = sizes.gradients;
@@ -211,7 +214,7 @@ void backward_weights(const Shape& s, const float* source, const float* output_g
                                  work + at * sources.row());
         } else {
           const std::size_t channel = (item / groups - blocks) * block;
-          const float* const plane = output_gradient + (first + channel) * s.height * s.width;
+          const Number* const plane = output_gradient + (first + channel) * s.height * s.width;
           for (std::size_t t = at; t < at + of; ++t) {
             transform_gradient(s, gradients.matrix(), plane, place_of(s, tiling, s.out, begin + t),
                                of_gradient + t * gradients.row() + channel);

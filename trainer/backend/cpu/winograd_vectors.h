@@ -5,9 +5,13 @@
 #include <immintrin.h>
 
 #include <cstddef>
+#include <cstring>
+
+#include "trainer/backend/cpu/bfloat16.h"
 
 #define PACELINE_AVX2_INLINE __attribute__((target("avx2,fma"), always_inline)) inline
 #define PACELINE_AVX512_INLINE __attribute__((target("avx512f"), always_inline)) inline
+#define PACELINE_AVX512_BF16_INLINE __attribute__((target("avx512f,avx512bf16"), always_inline)) inline
 
 namespace paceline::train::winograd {
 
@@ -35,6 +39,16 @@ PACELINE_AVX2_INLINE void store(float* to, const TwoVectors& x) {
   _mm256_storeu_ps(to, x.low);
   _mm256_storeu_ps(to + 8, x.high);
 }
+PACELINE_AVX2_INLINE void load(TwoVectors& to, const Bf16* from) {
+  float values[16];
+  for (int i = 0; i < 16; ++i) values[i] = train::load(from[i]);
+  load(to, values);
+}
+PACELINE_AVX2_INLINE void store(Bf16* to, const TwoVectors& x) {
+  float values[16];
+  store(values, x);
+  for (int i = 0; i < 16; ++i) train::store(values[i], to[i]);
+}
 PACELINE_AVX2_INLINE TwoVectors times(float factor, const TwoVectors& x) {
   return {times(factor, x.low), times(factor, x.high)};
 }
@@ -54,6 +68,16 @@ PACELINE_AVX2_INLINE TwoVectors plus(const TwoVectors& sum, float factor, const 
 PACELINE_AVX512_INLINE void load(__m512& to, const float* from) { to = _mm512_loadu_ps(from); }
 PACELINE_AVX512_INLINE void fill(__m512& to, float value) { to = _mm512_set1_ps(value); }
 PACELINE_AVX512_INLINE void store(float* to, __m512 x) { _mm512_storeu_ps(to, x); }
+PACELINE_AVX512_INLINE void load(__m512& to, const Bf16* from) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  constexpr __mmask16 all = 0xffff;  // GCC 12 warns of the functions without a mask
+  to = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, _mm512_maskz_cvtepu16_epi32(all, bits), 16));
+}
+// Rounds to nearest even.
+PACELINE_AVX512_BF16_INLINE void store(Bf16* to, __m512 x) {
+  const __m256bh rounded = _mm512_cvtneps_pbh(x);
+  std::memcpy(to, &rounded, sizeof rounded);
+}
 PACELINE_AVX512_INLINE __m512 times(float factor, __m512 x) { return _mm512_mul_ps(_mm512_set1_ps(factor), x); }
 PACELINE_AVX512_INLINE __m512 plus(__m512 x, __m512 y) { return _mm512_add_ps(x, y); }
 PACELINE_AVX512_INLINE __m512 minus(__m512 x, __m512 y) { return _mm512_sub_ps(x, y); }
