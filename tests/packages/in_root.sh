@@ -64,6 +64,10 @@ paceline report run2 | grep -q MPI_Allreduce || fail "the report has no allreduc
 paceline view run2 --screenshot viewer.png 2>/dev/null
 [ "$(head -c 4 viewer.png | tail -c 3)" = PNG ] || fail "the viewer drew no picture"
 echo "the packages: a job recorded, reported and drawn in $SECONDS s"
+# The user of the Dockerfile in docs/how-to/containers.md.
+mkdir -m 777 nobody
+quietly setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/ paceline record --sample 100 -o nobody/run -- sleep 0.2
+paceline info nobody/run | grep -q '^nobody/run: ' || fail "a user without rights recorded nothing"
 quietly apt-get purge -y paceline paceline-viewer paceline-trainer
 nothing_stays "the packages"
 echo "the packages: installed, used and removed"

@@ -25,7 +25,7 @@ try:
     import pyarrow
     import pyarrow.parquet
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install pyarrow pandas polars duckdb matplotlib nbconvert ipykernel")
+    print(f"skipped: {missing}; pip install -r tests/python-requirements.txt")
     sys.exit(77)
 
 import paceline

