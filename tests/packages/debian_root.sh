@@ -19,6 +19,7 @@ if ! ls "$packages"/*.deb >/dev/null 2>&1 && ! ls "$packages"/*.whl >/dev/null 2
 fi
 archive=$PWD/out/debian-$suite.tar
 root=$(mktemp -d)
+chmod 755 "$root"  # for users without rights
 if [ ! -e "$archive" ]; then
   mkdir -p out
   debootstrap --variant=minbase "$suite" "$root" "${MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 ||

@@ -56,6 +56,13 @@ documents=/usr/share/doc/paceline
 for file in docs/tutorial.md docs/schemas/report.schema.json samples/quickstart.sh LICENSE copyright changelog.Debian.gz; do
   [ -s $documents/$file ] || fail "the package has no $documents/$file"
 done
+# What is compiled into a program is named in the package's licences.
+for package in paceline paceline-viewer paceline-trainer; do
+  for part in Chart.js CLI11 zstd; do
+    ! dpkg -L $package | grep -E '^/usr/(bin|lib)/' | xargs grep -qaF -d skip $part || grep -qF $part /usr/share/doc/$package/copyright ||
+      fail "the copyright of $package does not name $part"
+  done
+done
 begin
 quietly mpirun --bind-to none -n 2 paceline record -o run2 -- paceline-train --synthetic --image-size 32 --width 0.125 \
   --train-images 64 --test-images 4 --batch-size 4 --iterations 8 --threads 1
