@@ -28,7 +28,7 @@ cd "$work"
 for python in ${PYTHONS:-}; do
   "$python" -m venv "$work/other"
   other/bin/pip install -q --no-index "$work"/repaired/*.whl
-  other/bin/paceline --version | grep -q '^commit ' || fail "$python: paceline --version"
+  [[ $(other/bin/paceline --version) == *$'\n'commit\ * ]] || fail "$python: paceline --version"
   mpirun --bind-to none -n 2 other/bin/paceline record -o run -- ./late_rank
   other/bin/python -c '
 import paceline
@@ -60,7 +60,8 @@ recorder.stop()
 print("once")
 PY
 [ "$(use/bin/python part.py)" = once ] || fail "the script did not run once to its end"
-use/bin/paceline info part | grep -q 'not .*: outside' || fail "the time outside start() and stop() was recorded: $(use/bin/paceline info part)"
+info=$(use/bin/paceline info part)
+[[ $info == *not*": outside"* ]] || fail "the time outside start() and stop() was recorded: $info"
 
 use/bin/pip uninstall -q -y paceline
 [ -z "$(find use -iname '*paceline*' -not -name '__pycache__')" ] || fail "files stay behind: $(find use -iname '*paceline*')"
