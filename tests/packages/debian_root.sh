@@ -19,7 +19,6 @@ if ! ls "$packages"/*.deb >/dev/null 2>&1 && ! ls "$packages"/*.whl >/dev/null 2
 fi
 archive=$PWD/out/debian-$suite.tar
 root=$(mktemp -d)
-chmod 755 "$root"  # for users without rights
 if [ ! -e "$archive" ]; then
   mkdir -p out
   debootstrap --variant=minbase "$suite" "$root" "${MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 ||
@@ -28,6 +27,7 @@ if [ ! -e "$archive" ]; then
 else
   tar -C "$root" -xf "$archive"
 fi
+chmod 755 "$root"  # for users without rights
 mkdir "$root/packages"
 find "$packages" -maxdepth 1 \( -name '*.deb' -o -name '*.whl' \) -exec cp -t "$root/packages" {} +
 cp /etc/resolv.conf "$root/etc/resolv.conf"
