@@ -63,9 +63,9 @@ for package in paceline paceline-viewer paceline-trainer; do
       fail "the copyright of $package does not name $part"
   done
 done
+job=(paceline-train --synthetic --image-size 32 --width 0.125 --train-images 64 --test-images 4 --batch-size 4 --iterations 8 --threads 1)
 begin
-quietly mpirun --bind-to none -n 2 paceline record -o run2 -- paceline-train --synthetic --image-size 32 --width 0.125 \
-  --train-images 64 --test-images 4 --batch-size 4 --iterations 8 --threads 1
+quietly mpirun --bind-to none -n 2 paceline record -o run2 -- "${job[@]}"
 [[ $(paceline info run2) == *"1 of 2"* ]] || fail "paceline info does not show rank 1"
 paceline report run2 >report.txt
 grep -q MPI_Allreduce report.txt || fail "the report has no allreduce: $(cat report.txt)"
@@ -74,7 +74,7 @@ paceline view run2 --screenshot viewer.png 2>/dev/null
 echo "the packages: a job recorded, reported and drawn in $SECONDS s"
 # The user of the Dockerfile in docs/how-to/containers.md.
 mkdir -m 777 nobody
-quietly setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/ paceline record --sample 100 -o nobody/run -- sleep 0.2
+quietly setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp/nobody paceline record -o nobody/run -- "${job[@]}"
 [[ $(paceline info nobody/run) == "nobody/run: "* ]] || fail "a user without rights recorded nothing"
 quietly apt-get purge -y paceline paceline-viewer paceline-trainer
 nothing_stays "the packages"
