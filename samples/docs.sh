@@ -36,7 +36,10 @@ help_of() {
 {
   printf '# Commands and options\n\nThese are the texts of `--help`. [What scripts may rely on](stable-interfaces.md) has the exit statuses.\n'
   help_of "$programs/paceline"
-  for command in record watch info report compare whatif query export; do help_of "$programs/paceline" $command; done
+  # The last two are programs of their own, which follow.
+  for command in $("$programs/paceline" --help | sed '1,/^Subcommands:/d; s/^  \([a-z]*\) .*/\1/; /^train$/d; /^view$/d'); do
+    help_of "$programs/paceline" "$command"
+  done
   [ ! -x "$programs/paceline-view" ] || help_of "$programs/paceline-view"
   if [ -x "$programs/paceline-train" ]; then
     help_of "$programs/paceline-train"

@@ -43,7 +43,7 @@ build_and_test() {
 
 packages() {
   cmake --workflow --preset packages &&
-    tests/packages/debian_root.sh build/packages/packages &&
+    tests/packages/debian_root.sh build/release/packages &&
     tests/packages/wheel.sh &&
     tests/packages/debian_root.sh out/wheel
 }

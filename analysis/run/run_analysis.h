@@ -88,8 +88,9 @@ struct WrongClock {
 
 // The layers of one rank in an iteration, mean over the ranks.
 struct RunLayers {
-  std::vector<LayerWork> work;                   // by kind and direction, the longest first; for all images of a rank
-  std::optional<double> peak_flops, peak_bytes;  // what a rank can do at most in a second
+  std::vector<LayerWork> work;       // by kind and direction, the longest first; for all images of a rank
+  std::optional<double> peak_flops;  // operations of a rank in a second, at most
+  std::optional<double> peak_bytes;  // bytes that it moves in a second, at most
 };
 
 // What was lost of a run while it was recorded, over all ranks.

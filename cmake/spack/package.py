@@ -13,6 +13,9 @@ class Paceline(CMakePackage):
 
     variant("viewer", default=False, description="Build the desktop viewer")
     variant("trainer", default=False, description="Build the reference trainer")
+    # Spack has no package of it.
+    variant("chart_js", default="none", values=lambda value: True, multi=False,
+            description="The file chart.min.js of Chart.js 3, for the charts in HTML reports")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -29,5 +32,7 @@ class Paceline(CMakePackage):
         depends_on(library, when="+viewer")
 
     def cmake_args(self):
+        chart_js = self.spec.variants["chart_js"].value
         return [self.define("PACELINE_TESTS", "OFF"), self.define("PACELINE_CUDA", "OFF"), self.define("PACELINE_PYTHON", "OFF"),
-                self.define_from_variant("PACELINE_VIEWER", "viewer"), self.define_from_variant("PACELINE_TRAINER", "trainer")]
+                self.define_from_variant("PACELINE_VIEWER", "viewer"), self.define_from_variant("PACELINE_TRAINER", "trainer"),
+                self.define("CHART_JS", "" if chart_js == "none" else chart_js)]

@@ -27,6 +27,7 @@ if [ ! -e "$archive" ]; then
 else
   tar -C "$root" -xf "$archive"
 fi
+chmod 755 "$root"  # for users without rights
 mkdir "$root/packages"
 find "$packages" -maxdepth 1 \( -name '*.deb' -o -name '*.whl' \) -exec cp -t "$root/packages" {} +
 cp /etc/resolv.conf "$root/etc/resolv.conf"

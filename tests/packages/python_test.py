@@ -25,7 +25,7 @@ try:
     import pyarrow
     import pyarrow.parquet
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install pyarrow pandas polars duckdb matplotlib nbconvert ipykernel")
+    print(f"skipped: {missing}; pip install -r tests/python-requirements.txt")
     sys.exit(77)
 
 import paceline
@@ -92,6 +92,7 @@ for wrong in (lambda: paceline.load("a\0b"), lambda: paceline.query(run, "SELECT
         assert str(error) == "embedded null character", error
 
 # Ctrl-C ends a query that would never end.
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     paceline.query(run, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")

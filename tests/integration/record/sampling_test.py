@@ -140,7 +140,8 @@ def oracle(folder):
     spy = pathlib.Path(VENV[0]) / "bin" / "py-spy"
     if not spy.exists():
         made = subprocess.run(f"{sys.executable} -m venv {VENV[0]} && {VENV[0]}/bin/pip install --quiet --retries 0 "
-                              "--timeout 10 --disable-pip-version-check py-spy==0.4.3", shell=True, capture_output=True)
+                              "--timeout 10 --disable-pip-version-check --require-hashes -r /dev/stdin", shell=True, capture_output=True,
+                              input=b"py-spy==0.4.3 --hash=sha256:8a4277225f470d394a85cca0cdd944bef87f0097b6f20150a6dd3ac2e92806b8")
         if made.returncode != 0:
             return print("oracle: left out: py-spy cannot be installed here")
     program = subprocess.Popen([PACELINE, "record", "-o", folder / "run", "--sample", "200", "--counters", "0",
