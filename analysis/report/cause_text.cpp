@@ -109,6 +109,10 @@ std::optional<MainLoss> main_loss(const RunAnalysis& run) {
   using namespace cause_text_parts;
   if (!run.causes) return std::nullopt;
   LossParts mean = run.causes->mean();
+  // What all ranks do at the same time, such as writing a file, is lost in no collective.
+  if (const auto& slow = run.causes->slow) {
+    for (std::size_t i = 0; i < loss_cause_count; ++i) mean.ns[i] = std::max(mean.ns[i], slow->parts.ns[i]);
+  }
   const double cpu = cpu_ns(mean);
   const LossCause of_cpu =
       mean[LossCause::throttled] > mean[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;

@@ -185,6 +185,7 @@ ThreadActivity ThreadWatch::now(ProgramMemory& memory) {
   }
   snprintf(name, sizeof name, "[%s]", call->name);
   frame.function = intern(name);
+  if (number == SYS_futex) activity.futex = arguments[0];
   switch (call->concerns) {
     case Concerns::descriptor:
       frame.file = file_of_descriptor(arguments[0]);
