@@ -86,12 +86,9 @@ def hold_the_lock():
         time.sleep(0.005)
 
 
-DATA = os.urandom(8 << 20)
-
-
 def write_and_sync(file):
-    os.pwrite(file.fileno(), DATA, 0)
-    with Counted():
+    for number in range(40):
+        os.pwrite(file.fileno(), b"some text", 4096 * number)
         os.fsync(file.fileno())
 
 
@@ -114,8 +111,8 @@ class MappedFile:
         os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def touch(self):
-        for number in range(30):
-            self.pages[number * 17 % 30 * (self.BYTES // 30)]
+        for number in range(200):
+            self.pages[number * self.BYTES // 200]
 
 
 def wait_for_cpu_s():
@@ -149,7 +146,8 @@ def main():
             loss.backward()
             optimizer.step()
             if CAUSE == "fsync" and step % 10 == 9:
-                write_and_sync(file)
+                with Counted():
+                    write_and_sync(file)
             if CAUSE in ("sleep", "python_function") and RANK == 1:
                 with Counted():
                     slow_function()

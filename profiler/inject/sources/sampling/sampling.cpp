@@ -154,9 +154,9 @@ void sample_thread(Watched& of, std::int64_t period_ns) {
   ThreadActivity activity = of.watch.now(memory);
   if (activity.runs) open_registers(of);
   const bool asks = activity.runs && of.registers.is_open();
+  if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
   if (asks && of.waiting_count == 0) of.registers.ask();
   std::uint32_t stack = python_stack(memory, of.thread);
-  if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
   if (asks) {
     of.waiting[of.waiting_count++] = {at, period_ns, stack};
     return;
