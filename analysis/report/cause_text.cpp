@@ -17,6 +17,16 @@ double in_seconds(double ns) { return 1e-9 * ns; }
 
 double cpu_ns(const LossParts& parts) { return parts[LossCause::no_cpu] + parts[LossCause::throttled]; }
 
+// Waiting for a CPU and being throttled together, under the name of the larger one.
+LossParts merged_cpu(LossParts parts) {
+  const double cpu = cpu_ns(parts);
+  const LossCause name =
+      parts[LossCause::throttled] > parts[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;
+  parts[LossCause::no_cpu] = parts[LossCause::throttled] = 0;
+  parts[name] = cpu;
+  return parts;
+}
+
 LossCause largest(const LossParts& parts) {
   return static_cast<LossCause>(std::ranges::max_element(parts.ns) - parts.ns.begin());
 }
@@ -108,18 +118,22 @@ std::string cause_name(LossCause cause) {
 std::optional<MainLoss> main_loss(const RunAnalysis& run) {
   using namespace cause_text_parts;
   if (!run.causes) return std::nullopt;
-  LossParts mean = run.causes->mean();
-  // What all ranks do at the same time, such as writing a file, is lost in no collective.
-  if (const auto& slow = run.causes->slow) {
-    for (std::size_t i = 0; i < loss_cause_count; ++i) mean.ns[i] = std::max(mean.ns[i], slow->parts.ns[i]);
+  const LossParts mean = merged_cpu(run.causes->mean());
+  // A step is shorter by all that a late rank is late, and only the others lose that. What all ranks do at the same
+  // time, such as writing a file, is lost in no collective, but in slow iterations.
+  const auto ranks = static_cast<double>(run.causes->ranks.size());
+  LossParts saved = run.causes->mean();
+  for (const RankCauses& rank : run.causes->ranks) {
+    if (ranks > 1) saved.add(rank.waiting, 1 / ranks / (ranks - 1));
   }
-  const double cpu = cpu_ns(mean);
-  const LossCause of_cpu =
-      mean[LossCause::throttled] > mean[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;
-  mean[LossCause::no_cpu] = mean[LossCause::throttled] = 0;
-  mean[of_cpu] = cpu;
-  const LossCause cause = largest(mean);
-  const MainLoss loss{cause, in_seconds(mean[cause])};
+  saved = merged_cpu(saved);
+  if (const auto& slow = run.causes->slow) {
+    const LossParts of_slow = merged_cpu(slow->parts);
+    for (std::size_t i = 0; i < loss_cause_count; ++i) saved.ns[i] = std::max(saved.ns[i], of_slow.ns[i]);
+  }
+  const LossCause cause = largest(saved);
+  const double ns = mean[cause] > 0 ? mean[cause] : saved[cause];
+  const MainLoss loss{cause, in_seconds(ns)};
   if (loss.seconds < much * wall_s(run)) return std::nullopt;
   return loss;
 }
