@@ -12,6 +12,7 @@ namespace cause_text_parts {
 
 constexpr double much = 0.02;         // of the wall time
 constexpr double most_of_loss = 0.5;  // a cause below that is not named alone
+constexpr double least_of_two = 0.3, most_of_two = 0.65, nearly_all = 0.9;
 
 double in_seconds(double ns) { return 1e-9 * ns; }
 
@@ -84,15 +85,28 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
                        const std::optional<CauseFunction>& function) {
   LossCause cause = largest(parts);
   double part = parts[cause];
-  if (is_sleep(cause) && part < most_of_loss * parts.sum()) {
+  const double slept = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+  if (is_sleep(cause) && part < most_of_loss * parts.sum() && part < nearly_all * slept) {
     cause = LossCause::blocked;
-    part = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+    part = slept;
   }
   const double share = parts.sum() > 0 ? part / parts.sum() : 0;
   const std::string what = predicate(cause, several);
-  if (what.empty() || share < most_of_loss) return "";
-  return fmt::format(", for {} of that {} {}{}", percent(share), several ? "the ranks" : "it", what,
-                     place_text(cause, place, function));
+  const char* const who = several ? "the ranks" : "it";
+  if (what.empty()) return "";
+  if (share >= most_of_loss) {
+    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, place_text(cause, place, function));
+  }
+  // Two causes that are most of it together.
+  LossParts rest = parts;
+  rest[cause] = 0;
+  if (is_sleep(cause)) rest[LossCause::page_faults] = rest[LossCause::input_output] = rest[LossCause::blocked] = 0;
+  const LossCause second = largest(rest);
+  const double other = rest[second] / parts.sum();
+  const std::string also = predicate(second, several);
+  if (share < least_of_two || also.empty() || share + other < most_of_two) return "";
+  return fmt::format(", for {} of that {} {}{}, and for {} {} {}", percent(share), who, what,
+                     place_text(cause, place, function), percent(other), who, also);
 }
 
 // The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
