@@ -144,6 +144,8 @@ def judged(cause, text, report):
     elif slow:
         parts = next(of for of in one["per_rank"] if of["rank"] == rank)["causes"]["caused_ns"]
         named = max(parts, key=parts.get)
+        if cause == "page_faults" and "waited for major page faults" in text:  # the kernel's work for them is computing
+            named = "page_faults"
     elif "took" in text and "slow_iterations" in causes and re.search("iterations? [0-9, and–]+ took", text):
         parts = causes["slow_iterations"]["by_cause"]
         named = max(parts, key=parts.get)
