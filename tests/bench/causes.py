@@ -42,7 +42,7 @@ EXPECTED = {
     "fsync": ("input_output", None, (), "write_and_sync.*fsync"),
     "python_function": ("computing", 1, ("other",), "slow_function"),
     "held_lock": ("blocked", 1, (), "hold_the_lock"),
-    "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess"), "batch"),
+    "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess"), "unequal batches"),
     "throttled_link": ("moving_bytes", None, (), "transfer"),
     "page_faults": ("page_faults", 1, ("other",), "MappedFile.touch"),
 }

@@ -177,6 +177,7 @@ ThreadActivity ThreadWatch::now(ProgramMemory& memory) {
     frame.function = intern("[page fault]");
     return activity;
   }
+  if (number == SYS_perf_event_open) return {};  // the recorder's own, on a thread that it begins to follow
   const SystemCall* call = find_call(number);
   if (call == nullptr) {
     snprintf(name, sizeof name, "[system call %ld]", number);
