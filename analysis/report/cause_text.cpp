@@ -12,10 +12,21 @@ namespace cause_text_parts {
 
 constexpr double much = 0.02;         // of the wall time
 constexpr double most_of_loss = 0.5;  // a cause below that is not named alone
+constexpr double least_of_two = 0.3, most_of_two = 0.65, nearly_all = 0.9;
 
 double in_seconds(double ns) { return 1e-9 * ns; }
 
 double cpu_ns(const LossParts& parts) { return parts[LossCause::no_cpu] + parts[LossCause::throttled]; }
+
+// Waiting for a CPU and being throttled together, under the name of the larger one.
+LossParts merged_cpu(LossParts parts) {
+  const double cpu = cpu_ns(parts);
+  const LossCause name =
+      parts[LossCause::throttled] > parts[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;
+  parts[LossCause::no_cpu] = parts[LossCause::throttled] = 0;
+  parts[name] = cpu;
+  return parts;
+}
 
 LossCause largest(const LossParts& parts) {
   return static_cast<LossCause>(std::ranges::max_element(parts.ns) - parts.ns.begin());
@@ -74,15 +85,28 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
                        const std::optional<CauseFunction>& function) {
   LossCause cause = largest(parts);
   double part = parts[cause];
-  if (is_sleep(cause) && part < most_of_loss * parts.sum()) {
+  const double slept = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+  if (is_sleep(cause) && part < most_of_loss * parts.sum() && part < nearly_all * slept) {
     cause = LossCause::blocked;
-    part = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+    part = slept;
   }
   const double share = parts.sum() > 0 ? part / parts.sum() : 0;
   const std::string what = predicate(cause, several);
-  if (what.empty() || share < most_of_loss) return "";
-  return fmt::format(", for {} of that {} {}{}", percent(share), several ? "the ranks" : "it", what,
-                     place_text(cause, place, function));
+  const char* const who = several ? "the ranks" : "it";
+  if (what.empty()) return "";
+  if (share >= most_of_loss) {
+    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, place_text(cause, place, function));
+  }
+  // Two causes that are most of it together.
+  LossParts rest = parts;
+  rest[cause] = 0;
+  if (is_sleep(cause)) rest[LossCause::page_faults] = rest[LossCause::input_output] = rest[LossCause::blocked] = 0;
+  const LossCause second = largest(rest);
+  const double other = rest[second] / parts.sum();
+  const std::string also = predicate(second, several);
+  if (share < least_of_two || also.empty() || share + other < most_of_two) return "";
+  return fmt::format(", for {} of that {} {}{}, and for {} {} {}", percent(share), who, what,
+                     place_text(cause, place, function), percent(other), who, also);
 }
 
 // The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
@@ -108,14 +132,22 @@ std::string cause_name(LossCause cause) {
 std::optional<MainLoss> main_loss(const RunAnalysis& run) {
   using namespace cause_text_parts;
   if (!run.causes) return std::nullopt;
-  LossParts mean = run.causes->mean();
-  const double cpu = cpu_ns(mean);
-  const LossCause of_cpu =
-      mean[LossCause::throttled] > mean[LossCause::no_cpu] ? LossCause::throttled : LossCause::no_cpu;
-  mean[LossCause::no_cpu] = mean[LossCause::throttled] = 0;
-  mean[of_cpu] = cpu;
-  const LossCause cause = largest(mean);
-  const MainLoss loss{cause, in_seconds(mean[cause])};
+  const LossParts mean = merged_cpu(run.causes->mean());
+  // A step is shorter by all that a late rank is late, and only the others lose that. What all ranks do at the same
+  // time, such as writing a file, is lost in no collective, but in slow iterations.
+  const auto ranks = static_cast<double>(run.causes->ranks.size());
+  LossParts saved = run.causes->mean();
+  for (const RankCauses& rank : run.causes->ranks) {
+    if (ranks > 1) saved.add(rank.waiting, 1 / ranks / (ranks - 1));
+  }
+  saved = merged_cpu(saved);
+  if (const auto& slow = run.causes->slow) {
+    const LossParts of_slow = merged_cpu(slow->parts);
+    for (std::size_t i = 0; i < loss_cause_count; ++i) saved.ns[i] = std::max(saved.ns[i], of_slow.ns[i]);
+  }
+  const LossCause cause = largest(saved);
+  const double ns = mean[cause] > 0 ? mean[cause] : saved[cause];
+  const MainLoss loss{cause, in_seconds(ns)};
   if (loss.seconds < much * wall_s(run)) return std::nullopt;
   return loss;
 }

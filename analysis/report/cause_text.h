@@ -9,8 +9,8 @@
 
 namespace paceline::analysis {
 
-// The cause that cost a rank most in the mean: at least 2 % of the wall time. Waiting for a CPU and being throttled
-// count together, and the larger of the two gives the name. `throttled` distinguishes them.
+// The cause without which a step would be shorter by most, where it cost at least 2 % of the wall time. Waiting for a
+// CPU and being throttled count together, and the larger of the two gives the name.
 struct MainLoss {
   LossCause cause = LossCause::unknown;
   double seconds = 0;  // of a rank, mean over the ranks

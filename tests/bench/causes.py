@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,64 +26,80 @@ HERE = pathlib.Path(__file__).resolve().parent
 ITERATIONS = os.environ.get("ITERATIONS", "150")
 CGROUP = pathlib.Path("/sys/fs/cgroup/cpu/paceline-causes")
 
-# By cause: the key of the cause in the report, the rank that is late (None: no rank is), and phases that are right.
+GROUPS = {"cpu": pathlib.Path("/sys/fs/cgroup/cpu/paceline-causes"), "blkio": pathlib.Path("/sys/fs/cgroup/blkio/paceline-causes")}
+
+# By cause: the key of the cause in the report, the rank that is late (None: no rank is), phases that are right, and what
+# the sentences about the cause must name.
 EXPECTED = {
-    "none": (None, None, ()),
-    "other_program": ("no_cpu", None, ()),
-    "one_core": ("no_cpu", None, ()),
-    "throttled": ("throttled", None, ()),
-    "gc_pause": ("garbage_collection", 1, ("other", "preprocess")),
-    "slow_getitem": ("blocked", 1, ("preprocess",)),
-    "sleep": ("blocked", 1, ("other",)),
-    "fsync": ("input_output", None, ()),
-    "slow_file": ("input_output", 1, ("preprocess",)),
-    "page_faults": ("page_faults", 1, ("other",)),
-    "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess")),
+    "none": (None, None, (), ""),
+    "other_program": ("no_cpu", None, (), "program compiler"),
+    "one_core": ("no_cpu", None, (), "CPUs of its own for each rank"),
+    "throttled": ("throttled", None, (), "control group"),
+    "gc_pause": ("garbage_collection", 1, ("other", "preprocess"), "collected garbage"),
+    "slow_getitem": ("blocked", 1, ("preprocess",), "__getitem__|Loader::next|range preprocess"),
+    "sleep": ("blocked", 1, ("other", "forward"), "slow_function|inject_delay"),
+    "slow_file": ("input_output", 1, ("preprocess",), "SlowFile.*slow-1"),
+    "fsync": ("input_output", None, (), "write_and_sync.*fsync"),
+    "python_function": ("computing", 1, ("other",), "slow_function"),
+    "held_lock": ("blocked", 1, (), "hold_the_lock"),
+    "unequal_batches": ("computing", 1, ("forward", "backward", "preprocess"), "unequal batches"),
+    "throttled_link": ("moving_bytes", None, (), "transfer"),
+    "page_faults": ("page_faults", 1, ("other",), "MappedFile.touch"),
 }
+# The faults of the trainer that make the same cause.
 OURS = {
     "none": [],
     "other_program": [],
     "one_core": [],
     "throttled": [],
+    "throttled_link": [],
     "slow_getitem": ["--fault", "slow-loader=1:50"],
     "sleep": ["--fault", "slow-rank=1:50"],
 }
-# What a thread waits for is seen in samples only.
-SAMPLED = ("fsync", "slow_file", "page_faults")
-BUSY = "import time\nuntil = time.time() + 600\nwhile time.time() < until: pass"
+SAMPLE = os.environ.get("SAMPLE", "100")
 
 
 class Injection:
     """What happens outside of the ranks while they run."""
 
-    def __init__(self, cause):
-        self.cause, self.processes = cause, []
+    def __init__(self, cause, folder):
+        self.cause, self.folder, self.processes = cause, folder, []
 
     def prefix(self):
         if self.cause == "one_core":
             return ["taskset", "-c", "0"]
         if self.cause == "throttled":
-            CGROUP.mkdir(exist_ok=True)
-            (CGROUP / "cpu.cfs_period_us").write_text("100000")
-            (CGROUP / "cpu.cfs_quota_us").write_text("80000")
-            return ["sh", "-c", f'echo $$ > {CGROUP}/cgroup.procs && exec "$@"', "sh"]
+            GROUPS["cpu"].mkdir(exist_ok=True)
+            (GROUPS["cpu"] / "cpu.cfs_period_us").write_text("100000")
+            (GROUPS["cpu"] / "cpu.cfs_quota_us").write_text("80000")
+            (GROUPS["cpu"] / "cpu.shares").write_text("200000")  # before the other programs of the machine
+            return ["sh", "-c", f'echo $$ > {GROUPS["cpu"]}/cgroup.procs && exec "$@"', "sh"]
+        if self.cause == "throttled_link":
+            link = "ip link set lo up && tc qdisc add dev lo root tbf rate 200mbit burst 256k limit 64mb"
+            return ["unshare", "-n", "sh", "-c", link + ' && exec "$@"', "sh"]
         return []
 
     def __enter__(self):
         if self.cause == "other_program":
+            program = shutil.copy("/bin/sh", self.folder + "/compiler")
             for _ in range(os.cpu_count() * 2):
-                self.processes.append(subprocess.Popen([sys.executable, "-c", BUSY]))
+                self.processes.append(subprocess.Popen([program, "-c", "while :; do :; done"]))
+        if self.cause == "slow_file":  # rank 1 enters the group
+            GROUPS["blkio"].mkdir(exist_ok=True)
+            device = os.stat(self.folder).st_dev
+            (GROUPS["blkio"] / "blkio.throttle.read_bps_device").write_text(
+                f"{os.major(device)}:{os.minor(device)} {4 << 20}")
         return self
 
     def __exit__(self, *_):
         for process in self.processes:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        if self.cause == "throttled":
-            for _ in range(50):
+        for group in GROUPS.values():
+            for _ in range(50 if group.exists() else 0):
                 try:
-                    CGROUP.rmdir()
-                    return
+                    group.rmdir()
+                    break
                 except OSError:
                     time.sleep(0.1)
 
@@ -90,15 +107,17 @@ class Injection:
 def run(program, cause, paceline, train, folder):
     trace = f"{folder}/trace"
     more = {"CAUSES_STORE": f"file://{folder}/store", "CAUSES_FOLDER": folder, "OMP_NUM_THREADS": "1"}
-    with Injection(cause) as injection:
+    if cause == "throttled_link":
+        more |= {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
+    with Injection(cause, folder) as injection:
         command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2"]
-        command += [paceline, "record", "-o", trace, *(["--sample", "100"] if cause in SAMPLED else [])]
+        command += [paceline, "record", "-o", trace, "--sample", SAMPLE]
         if program == "ddp":
             command += ["--pytorch", "--", sys.executable, str(HERE / "causes_ddp.py"), cause, ITERATIONS]
         else:
             command += ["--", train, "--threads", "1", "--synthetic", "--image-size", "32", "--train-images", "512",
                         "--test-images", "4", "--batch-size", "4", "--eval-every", "0", "--width", "0.25", "--iterations",
-                        ITERATIONS, *OURS[cause]]
+                        str(2 * int(ITERATIONS)), *OURS[cause]]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=MPI_ENVIRONMENT | more)
     if done.returncode != 0:
         raise SystemExit(f"{program} {cause}: {done.stderr[-2000:]}")
@@ -109,31 +128,46 @@ def run(program, cause, paceline, train, folder):
     return truth, text, report
 
 
-def judged(cause, report):
-    """The rank, phase and cause that the report names; and whether they are the injected ones."""
+def judged(cause, text, report):
+    """The rank, phase and cause that the report names; what is wrong with them; and the seconds lost to the cause."""
     one = report["runs"][0]
     causes = one.get("causes", {})
+    lost = causes.get("lost_ns", {})
     slow = one.get("lateness", {}).get("slow_ranks", [])
     rank = slow[0]["rank"] if slow else None
     phase = slow[0].get("phase") if slow else None
     main = causes.get("main")
     cpu = main in ("no_cpu", "throttled")
+    parts = {}
     if cpu:
-        named = main
+        parts, named = lost, main
     elif slow:
         parts = next(of for of in one["per_rank"] if of["rank"] == rank)["causes"]["caused_ns"]
         named = max(parts, key=parts.get)
-    elif "slow_iterations" in causes:
+        if cause == "page_faults" and "waited for major page faults" in text:  # the kernel's work for them is computing
+            named = "page_faults"
+    elif "took" in text and "slow_iterations" in causes and re.search("iterations? [0-9, and–]+ took", text):
         parts = causes["slow_iterations"]["by_cause"]
         named = max(parts, key=parts.get)
     else:
-        named = None
-    key, late, phases = EXPECTED[cause]
-    right = named == key and (cpu or rank == late) and (not phases or phase is None or phase in phases)
-    return named, rank, phase, right
+        parts = lost
+        named = main if main == "moving_bytes" and lost[main] > 0.25 * one["wall_ns"] else None
+    key, late, phases, words = EXPECTED[cause]
+    if cpu and late is not None and rank == late:  # the machine's other programs; the rank is named beside them
+        of_rank = next(of for of in one["per_rank"] if of["rank"] == rank)["causes"]["caused_ns"]
+        if max(of_rank, key=of_rank.get) == key and re.search(words, text):
+            parts, named, cpu = of_rank, key, False
+    wrong = [what for what, right in (("cause", named == key), ("rank", cpu or rank == late),
+                                      ("phase", not phases or phase is None or phase in phases),
+                                      ("words", re.search(words, text))) if not right]
+    return named, rank, phase, wrong, parts.get(key, 0) / 1e9
 
 
 def main():
+    autogroup = pathlib.Path("/proc/self/autogroup")
+    if autogroup.exists():  # before the other programs of the machine, which are no part of this
+        os.setsid() if os.getpid() != os.getsid(0) else None
+        autogroup.write_text("-15")
     paceline, train = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
     wanted = sys.argv[3:] or list(EXPECTED)
     right = count = 0
@@ -144,16 +178,18 @@ def main():
             for _ in range(int(os.environ.get("REPEATS", "1"))):
                 with tempfile.TemporaryDirectory() as folder:
                     truth, text, report = run(program, cause, paceline, train, folder)
-                named, rank, phase, is_right = judged(cause, report)
-                right, count = right + is_right, count + 1
+                text = " ".join(text.split())
+                named, rank, phase, wrong, of_cause = judged(cause, text, report)
+                right, count = right + (not wrong), count + 1
                 lost = {key: round(ns / 1e9, 2) for key, ns in report["runs"][0].get("causes", {}).get("lost_ns", {}).items()}
-                print(f"{'ok   ' if is_right else 'WRONG'} {program:5}{cause:16} named: {named}, rank {rank}, phase {phase}; "
-                      f"lost s: {lost}")
+                print(f"{'WRONG ' + ', '.join(wrong) if wrong else 'ok'}: {program} {cause}; named: {named}, rank {rank}, phase "
+                      f"{phase}, {of_cause:.2f} s; lost s: {lost}; load {os.getloadavg()[0]:.1f}")
                 if truth:
                     truth.sort(key=lambda of: of["rank"])
-                    print("      injected s by rank:", [round(of["injected_s"], 2) for of in truth], "without a CPU s:",
+                    print("  injected s by rank:", [round(of["injected_s"], 2) for of in truth], "without a CPU s:",
                           [round(of["no_cpu_s"], 2) for of in truth], "of", round(max(of["seconds"] for of in truth), 1))
-                print("      " + "\n      ".join(text.strip().splitlines()[:12]), flush=True)
+                print("  " + text.split("Seconds that more ranks")[0])
+                print("  " + " | ".join(re.findall("[0-9.]+ m?s: (?:Iteration|In collectives|The most)[^!·]*", text)), flush=True)
     print(f"{right} of {count} right")
 
 

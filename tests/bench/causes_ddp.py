@@ -25,55 +25,76 @@ RANK = int(os.environ.get("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
 injected = 0.0
 
 
-def counted(function, *arguments):
-    global injected
-    begin = time.perf_counter()
-    function(*arguments)
-    injected += time.perf_counter() - begin
+class Counted:
+    """Adds the time of a block to what was injected; it is no function on the stack."""
+
+    def __enter__(self):
+        self.begin = time.perf_counter()
+
+    def __exit__(self, *_):
+        global injected
+        injected += time.perf_counter() - self.begin
 
 
 class SlowFile:
-    """A FIFO that is fed 30 ms after somebody began to read it."""
+    """A file that is not in the page cache, on a device that gives this rank 4 MiB a second."""
+    BYTES = 128 << 10
 
     def __init__(self):
-        path = os.path.join(os.environ["CAUSES_FOLDER"], f"slow-{RANK}")
-        os.mkfifo(path)
-        self.file = os.open(path, os.O_RDWR)
+        self.file = os.open(os.path.join(os.environ["CAUSES_FOLDER"], f"slow-{RANK}"), os.O_RDWR | os.O_CREAT)
+        os.write(self.file, os.urandom(self.BYTES))
+        os.fsync(self.file)
+        with open("/sys/fs/cgroup/blkio/paceline-causes/cgroup.procs", "w", encoding="ascii") as group:
+            group.write(str(os.getpid()))
 
     def read(self):
-        threading.Timer(0.03, os.write, [self.file, b"x"]).start()
-        os.read(self.file, 1)
+        os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.pread(self.file, self.BYTES, 0)
 
 
 class Images(Dataset):
     def __init__(self, size):
         self.images, self.size = torch.randn(64, 3, 16, 16), size
-        self.slow = SlowFile() if CAUSE == "slow_file" else None
+        self.slow = SlowFile() if CAUSE == "slow_file" and RANK == 1 else None
 
     def __len__(self):
         return self.size
 
     def __getitem__(self, index):
         if CAUSE == "slow_getitem" and RANK == 1 and index % 8 == 0:
-            counted(time.sleep, 0.03)
+            with Counted():
+                time.sleep(0.03)
         if CAUSE == "slow_file" and RANK == 1 and index % 8 == 0:
-            counted(self.slow.read)
+            with Counted():
+                self.slow.read()
         return self.images[index % 64], index % 10
 
 
 def slow_function():
-    time.sleep(0.03)
+    if CAUSE == "sleep":
+        time.sleep(0.03)
+    end = time.perf_counter() + 0.03
+    while CAUSE == "python_function" and time.perf_counter() < end:
+        sum(range(100))
+
+
+def hold_the_lock():
+    """Computes for some 30 ms without giving the interpreter's lock away, again and again."""
+    while True:
+        with Counted():
+            sum(range(1_500_000))
+        time.sleep(0.005)
 
 
 def write_and_sync(file):
-    file.write(os.urandom(1 << 20))
-    file.flush()
-    os.fsync(file.fileno())
+    for number in range(40):
+        os.pwrite(file.fileno(), b"some text", 4096 * number)
+        os.fsync(file.fileno())
 
 
 class MappedFile:
     """A file whose pages are neither mapped nor in the page cache when they are touched."""
-    BYTES = 64 << 20
+    BYTES = 8 << 20
 
     def __init__(self):
         self.path = os.path.join(os.environ["CAUSES_FOLDER"], f"mapped-{RANK}")
@@ -83,18 +104,15 @@ class MappedFile:
             os.fsync(file.fileno())
         self.file = os.open(self.path, os.O_RDONLY)
         self.pages = mmap.mmap(self.file, self.BYTES, prot=mmap.PROT_READ)
+        self.pages.madvise(mmap.MADV_RANDOM)  # a page a fault
 
     def drop(self):
         self.pages.madvise(mmap.MADV_DONTNEED)
         os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def touch(self):
-        for number in range(30):
-            self.pages[number * 17 % 30 * (self.BYTES // 30)]
-
-
-def collect(garbage):
-    gc.collect()
+        for number in range(200):
+            self.pages[number * self.BYTES // 200]
 
 
 def wait_for_cpu_s():
@@ -106,18 +124,20 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     distributed.init_process_group("gloo", rank=RANK, world_size=2, init_method=os.environ["CAUSES_STORE"])
-    batch = 16 if CAUSE == "unequal_batches" and RANK == 1 else 8
+    batch = 32 if CAUSE == "unequal_batches" and RANK == 1 else 8
     loader = DataLoader(Images(batch * ITERATIONS), batch_size=batch)
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, padding=1),
                                 torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32 * 256, 10))
     model = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    garbage = []
+    garbage = []  # to look through
     if CAUSE == "gc_pause":
         gc.disable()
         if RANK == 1:
-            garbage = [[{"number": number}] for number in range(150_000)]
-    mapped = MappedFile() if CAUSE == "page_faults" and RANK == 1 else None
+            garbage.extend([{"number": number}] for number in range(150_000))
+    mapped = MappedFile() if RANK == 1 and CAUSE == "page_faults" else None
+    if CAUSE == "held_lock" and RANK == 1:
+        threading.Thread(target=hold_the_lock, daemon=True).start()
     begin, waited = time.perf_counter(), wait_for_cpu_s()
     with tempfile.TemporaryFile(dir=os.environ.get("CAUSES_FOLDER")) as file:
         for step, (images, labels) in enumerate(loader):
@@ -126,14 +146,18 @@ def main():
             loss.backward()
             optimizer.step()
             if CAUSE == "fsync" and step % 10 == 9:
-                counted(write_and_sync, file)
-            if CAUSE == "sleep" and RANK == 1:
-                counted(slow_function)
+                with Counted():
+                    write_and_sync(file)
+            if CAUSE in ("sleep", "python_function") and RANK == 1:
+                with Counted():
+                    slow_function()
             if mapped is not None:
                 mapped.drop()
-                counted(mapped.touch)
+                with Counted():
+                    mapped.touch()
             if CAUSE == "gc_pause" and RANK == 1 and step % 3 == 0:
-                counted(collect, garbage)
+                with Counted():
+                    gc.collect()
     print(json.dumps({"rank": RANK, "injected_s": injected, "no_cpu_s": wait_for_cpu_s() - waited,
                       "seconds": time.perf_counter() - begin}), flush=True)
     distributed.destroy_process_group()

@@ -45,11 +45,32 @@ class Loader:
         self[0]
 
 
+def hold_the_lock():
+    end = time.monotonic() + seconds / 2
+    while time.monotonic() < end:
+        sum(range(1_000_000))
+
+
+def ask_for_the_lock():
+    holder = threading.Thread(target=hold_the_lock)
+    holder.start()
+    while holder.is_alive():
+        time.sleep(0.0001)
+
+
+def join_it():
+    holder = threading.Thread(target=hold_the_lock)
+    holder.start()
+    holder.join()
+
+
 def places():
     descend(20, sleep_here)
     descend(3, compute_here)
     list(generate())
     Loader().wait()
+    ask_for_the_lock()
+    join_it()
 
 
 # Code objects that come and go, recursion, generators, exceptions and threads.

@@ -2,6 +2,7 @@
 #include "profiler/inject/sources/sampling/python_stacks.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ struct Code {
   std::uint32_t first_line = 0;
   std::uint32_t number = 0;  // never the same for two objects
   std::uint32_t function_name = 0, file_name = 0;
+  std::uint32_t as_holder = 0;  // the name of Python's lock while this function holds it
 };
 constexpr std::size_t most_code = 1 << 14;
 Code* codes = nullptr;  // by a hash of the address: a later object takes the place of an earlier one
@@ -153,22 +155,32 @@ pid_t system_thread_id(ProgramMemory& memory, Address handle) {
   return memory.read(handle + place, &id, sizeof id) ? id : 0;
 }
 
-// Python's structure for a thread; 0 if it has none.
-Address find_thread(ProgramMemory& memory, pid_t wanted) {
+// Python's structure for the first thread that is_wanted(its structure, its handle or system's number); 0 if there is
+// none.
+template <class IsWanted>
+Address find_thread(ProgramMemory& memory, IsWanted&& is_wanted) {
   const PythonLayout& layout = python.layout;
   const Address interpreter = python.main_interpreter();
+  const std::size_t id_at =
+      layout.thread.system_thread_id != 0 ? layout.thread.system_thread_id : layout.thread.thread_id;
   Address thread = 0;
   if (interpreter == 0 || !memory.read_value(interpreter + layout.interpreter.threads, thread)) return 0;
   constexpr int most_threads = 4096;
   for (int i = 0; i < most_threads && thread != 0; ++i) {
     Address owner = 0, id = 0;
     if (!memory.read_value(thread + layout.thread.interpreter, owner) || owner != interpreter) return 0;
-    const bool has_id = layout.thread.system_thread_id != 0;
-    if (!memory.read_value(thread + (has_id ? layout.thread.system_thread_id : layout.thread.thread_id), id)) return 0;
-    if ((has_id ? static_cast<pid_t>(id) : system_thread_id(memory, id)) == wanted) return thread;
+    if (!memory.read_value(thread + id_at, id)) return 0;
+    if (is_wanted(thread, id)) return thread;
     if (!memory.read_value(thread + layout.thread.next, thread)) return 0;
   }
   return 0;
+}
+
+Address find_thread(ProgramMemory& memory, pid_t wanted) {
+  const bool has_number = python.layout.thread.system_thread_id != 0;
+  return find_thread(memory, [&](Address, Address id) {
+    return (has_number ? static_cast<pid_t>(id) : system_thread_id(memory, id)) == wanted;
+  });
 }
 
 Address innermost_frame(ProgramMemory& memory, Address thread) {
@@ -245,6 +257,29 @@ std::uint32_t python_stack(ProgramMemory& memory, pid_t thread) {
     if (innermost_frame(memory, of) == innermost) break;
   }
   return stack_of_frames(memory, count);
+}
+
+std::uint32_t holder_of_python_lock(ProgramMemory& memory, Address futex) {
+  if (found != PythonFound::supported) return 0;
+  // The lock is a structure that 3.8 to 3.13 begin alike: interval, the thread that held it last, whether it is held, a
+  // number, and the condition of the C library on which threads wait: in one of two words of it.
+  constexpr Address words_at = 40, condition_at = 32, last_holder_at = 8;
+  Address holder = 0;
+  memory.forget_pages();
+  if (!memory.read_value((futex & ~Address{7}) - words_at - condition_at + last_holder_at, holder) || holder == 0 ||
+      find_thread(memory, [&](Address thread, Address) { return thread == holder; }) == 0 ||
+      read_frames(memory, innermost_frame(memory, holder)) == 0 || !memory.read(frames[0].code, heads[0], code_bytes)) {
+    return 0;
+  }
+  Code* code = find_code(memory, frames[0].code, heads[0]);
+  if (code == nullptr) return 0;
+  if (code->as_holder == 0) {
+    char text[512];
+    const std::string_view function = name_of(code->function_name);
+    snprintf(text, sizeof text, "Python's lock, held by %.*s", static_cast<int>(function.size()), function.data());
+    code->as_holder = intern(text);
+  }
+  return code->as_holder;
 }
 
 Address python_code() {

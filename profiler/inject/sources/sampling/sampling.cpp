@@ -151,17 +151,18 @@ void sample_thread(Watched& of, std::int64_t period_ns) {
   NativeRegisters registers;
   if (of.waiting_count > 0 && of.registers.take(registers)) emit_waiting(of, &registers);
   const std::uint64_t at = ticks();
-  const ThreadActivity activity = of.watch.now(memory);
+  ThreadActivity activity = of.watch.now(memory);
   if (activity.runs) open_registers(of);
   const bool asks = activity.runs && of.registers.is_open();
+  if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
   if (asks && of.waiting_count == 0) of.registers.ask();
   std::uint32_t stack = python_stack(memory, of.thread);
-  if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
   if (asks) {
     of.waiting[of.waiting_count++] = {at, period_ns, stack};
     return;
   }
   if (activity.registers.instruction != 0) stack = native_stack(memory, stack, python_code(), true, activity.registers);
+  if (activity.futex != 0) activity.call.file = holder_of_python_lock(memory, activity.futex);
   if (activity.call.function != 0) stack = stack_below(stack, activity.call);
   emit_sample(of.thread, at, period_ns, stack);
 }

@@ -177,6 +177,7 @@ ThreadActivity ThreadWatch::now(ProgramMemory& memory) {
     frame.function = intern("[page fault]");
     return activity;
   }
+  if (number == SYS_perf_event_open) return {};  // the recorder's own, on a thread that it begins to follow
   const SystemCall* call = find_call(number);
   if (call == nullptr) {
     snprintf(name, sizeof name, "[system call %ld]", number);
@@ -185,6 +186,7 @@ ThreadActivity ThreadWatch::now(ProgramMemory& memory) {
   }
   snprintf(name, sizeof name, "[%s]", call->name);
   frame.function = intern(name);
+  if (number == SYS_futex) activity.futex = arguments[0];
   switch (call->concerns) {
     case Concerns::descriptor:
       frame.file = file_of_descriptor(arguments[0]);

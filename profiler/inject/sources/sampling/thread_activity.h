@@ -16,6 +16,7 @@ struct ThreadActivity {
   // runs or waits for a CPU, or the system does not say.
   StackFrame call;
   bool runs = false;          // or waits for a CPU
+  Address futex = 0;          // on which the thread is blocked
   NativeRegisters registers;  // of a thread that is blocked, without the frame pointer; else 0
 };
 

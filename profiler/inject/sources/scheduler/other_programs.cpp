@@ -18,6 +18,7 @@
 #include "profiler/inject/sources/scheduler/numbered_folder.h"
 #include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"
+#include "profiler/launch/environment.h"
 
 namespace paceline::inject {
 namespace {
@@ -81,6 +82,22 @@ class AllowedCpus {
   unsigned long bits_[cpus / bits];
 };
 
+// Whether the process writes into this run's directory, by its environment: the ranks of a job and their children take
+// CPUs from each other, and are no other program.
+bool is_of_this_job(pid_t id) {
+  static char environment[64 * 1024];
+  const char* output = getenv(record::env_output);
+  if (output == nullptr) return false;
+  char path[32], wanted[4096];
+  snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(id));
+  const int length = snprintf(wanted, sizeof wanted, "%s=%s", record::env_output, output);
+  const Descriptor file(open_high(path));
+  if (!file.is_open() || length >= static_cast<int>(sizeof wanted)) return false;
+  const ssize_t size = read(file.number(), environment, sizeof environment);
+  return size > 0 &&
+         memmem(environment, static_cast<std::size_t>(size), wanted, static_cast<std::size_t>(length) + 1) != nullptr;
+}
+
 void record_busiest(std::span<Process> busy, std::uint64_t interval_ns) {
   const auto most = std::min(busy.size(), most_recorded);
   std::partial_sort(busy.begin(), busy.begin() + static_cast<std::ptrdiff_t>(most), busy.end(),
@@ -112,7 +129,7 @@ void look(std::int64_t now_ns) {
       while (before < last_count && last[before].id < now[i].id) ++before;
       const bool known = before < last_count && last[before].id == now[i].id && last[before].cpu_ns <= now[i].cpu_ns;
       const std::uint64_t used = now[i].cpu_ns - (known ? last[before].cpu_ns : 0);
-      if (used * least_use < interval_ns || !allowed.has(now[i].cpu)) continue;
+      if (used * least_use < interval_ns || !allowed.has(now[i].cpu) || is_of_this_job(now[i].id)) continue;
       // A process that began since the last look has all its time from this interval.
       busy[busy_count] = now[i];
       busy[busy_count++].cpu_ns = std::min(used, known ? used : interval_ns);

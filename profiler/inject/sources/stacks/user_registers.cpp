@@ -68,23 +68,30 @@ bool UserRegisters::take(NativeRegisters& registers) {
   asked_ = false;
   const auto size = static_cast<std::size_t>(head - tail);
   bool taken = false;
-  if (size <= ring_bytes && size >= sizeof(Sample)) {
+  if (size <= ring_bytes) {
     const std::byte* data = reinterpret_cast<const std::byte*>(page_) + page_bytes;
     const std::size_t at = tail % ring_bytes, before_end = ring_bytes - at < size ? ring_bytes - at : size;
     memcpy(copy, data + at, before_end);
     memcpy(copy + before_end, data, size - before_end);
-    Sample sample;
-    memcpy(&sample, copy, sizeof sample);
-    if (sample.header.type == PERF_RECORD_SAMPLE && sample.abi == PERF_SAMPLE_REGS_ABI_64 &&
-        sizeof sample + sample.size + sizeof(std::uint64_t) <= size) {
+    perf_event_header header{};
+    std::size_t begin = 0;
+    // Records of other kinds may come before it, such as one of lost copies.
+    for (; begin + sizeof(Sample) <= size; begin += header.size) {
+      memcpy(&header, copy + begin, sizeof header);
+      if (header.type == PERF_RECORD_SAMPLE || header.size == 0) break;
+    }
+    Sample sample{};
+    if (begin + sizeof sample <= size) memcpy(&sample, copy + begin, sizeof sample);
+    const std::size_t stack_at = begin + sizeof sample;
+    if (sample.header.type == PERF_RECORD_SAMPLE && sample.abi == PERF_SAMPLE_REGS_ABI_64 && sample.size <= size &&
+        stack_at + sample.size + sizeof(std::uint64_t) <= size) {
       std::uint64_t stack = 0;  // bytes that the kernel could read
-      memcpy(&stack, copy + sizeof sample + sample.size, sizeof stack);
-      registers = {
-          .instruction = sample.instruction,
-          .stack_pointer = sample.stack_pointer,
-          .frame_pointer = sample.frame_pointer,
-          .has_frame_pointer = true,
-          .stack = {copy + sizeof sample, static_cast<std::size_t>(stack < sample.size ? stack : sample.size)}};
+      memcpy(&stack, copy + stack_at + sample.size, sizeof stack);
+      registers = {.instruction = sample.instruction,
+                   .stack_pointer = sample.stack_pointer,
+                   .frame_pointer = sample.frame_pointer,
+                   .has_frame_pointer = true,
+                   .stack = {copy + stack_at, static_cast<std::size_t>(stack < sample.size ? stack : sample.size)}};
       taken = true;
     }
   }
@@ -106,12 +113,11 @@ bool UserRegisters::descriptor_is_ours() const {
 
 void UserRegisters::ask() {
   if (!descriptor_is_ours()) return;
-  // REFRESH allows one more copy, after which the kernel turns the event off. A copy that was allowed and has not been
-  // taken yet needs no further permission.
-  if (asked_)
-    ioctl(descriptor_, PERF_EVENT_IOC_ENABLE, 0);
-  else
-    ioctl(descriptor_, PERF_EVENT_IOC_REFRESH, 1);
+  NativeRegisters of_earlier_moment;
+  take(of_earlier_moment);
+  // REFRESH allows one copy, after which the kernel turns the event off. An event that is turned on in another way has
+  // no limit: it would copy the stack every 10 µs. While no copy came, the one that was allowed is still to come.
+  if (!asked_) ioctl(descriptor_, PERF_EVENT_IOC_REFRESH, 1);
   asked_ = true;
 }
 

@@ -104,6 +104,15 @@ TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
   EXPECT_THAT(report.verdict.state, HasSubstr("of that it was blocked, in the range preprocess"));
 }
 
+// The other rank loses 30 ms for it, which is less in the mean of two ranks than the 20 ms that both lose.
+TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
+  const Report report = report_of({.iterations = 60, .delay = [](int rank, int i) {
+                                     return Delay{.waits_ms = 20 + i % 2, .sleeps_ms = rank == 1 ? 30 : 0};
+                                   }});
+  EXPECT_THAT(report.verdict.state, Not(::testing::StartsWith("Threads that had no CPU")));
+  EXPECT_THAT(report.verdict.state, HasSubstr("rank 1 on alice holds the others up"));
+}
+
 TEST(ReportCauses, ASoundRunIsToldNothing) {
   const Report report =
       report_of({.iterations = 60, .delay = [](int rank, int i) { return Delay{.runs_ms = (i * 7 + rank * 3) % 3}; }});
