@@ -122,7 +122,7 @@ Found find_runs(const analysis::RunPaths& path, analysis::ClockMethod clock) {
         return;
       }
       const analysis::RunFiles files = analysis::find_run_files(path, progress);
-      if (files.reader == &analysis::pace_reader) {
+      if (files.reader == &analysis::pace_reader && files.others.empty()) {
         add_pace_runs(files, found);
       } else {
         found.runs.push_back(analysis::load_files(files, progress));

@@ -129,8 +129,10 @@ nlohmann::ordered_json region(const std::vector<RankTimes>& ranks, const std::ve
           {"gpuOrchestrationEfficiency", ratio(most_active, gpus > 0 ? elapsed : 0)}};
 }
 
+// When the run began; of formats without a date, now.
 std::string timestamp(const ExportJob& job) {
-  const std::time_t seconds = job.utc_of_zero_ns().value_or(0) / 1'000'000'000;
+  const auto began_ns = job.utc_of_zero_ns();
+  const std::time_t seconds = began_ns ? *began_ns / 1'000'000'000 : std::time(nullptr);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32] = {};

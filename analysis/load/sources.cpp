@@ -93,7 +93,9 @@ std::optional<Offset> offset_of(const Trace& run, const Rank& rank, const Rank& 
   if (found) return found;
   const auto utc = utc_of_zero(rank), added_utc = utc_of_zero(added);
   if (!utc || !added_utc) return std::nullopt;
-  return Offset{.ns = *added_utc - *utc};
+  const std::int64_t ns = *added_utc - *utc;
+  if (added.start_ns + ns > rank.end_ns || added.end_ns + ns < rank.start_ns) return std::nullopt;  // of another run
+  return Offset{.ns = ns};
 }
 
 // Takes the slices out for which `leave_out(i)` is true, and returns their number. What remains nests.
@@ -243,7 +245,7 @@ bool add_source(Trace& run, const RunFiles::Source& source, const Progress& prog
     align_ranks(other);
   }
   const std::string format(source.reader->name), name = files_text(source.files);
-  std::vector<std::string> notes = std::move(other.notes);
+  std::vector<std::string> notes, of_source = std::move(other.notes);
   Added added;
   std::vector<int> absent, unplaced;
   for (Rank& from : adopt_ranks(std::move(other), run)) {
@@ -274,7 +276,7 @@ bool add_source(Trace& run, const RunFiles::Source& source, const Progress& prog
       notes.push_back(fmt::format("{}: left out: {} of the format {}: {}", name, rank_list(ranks), format, why));
   };
   left_out(absent, fmt::format("no file of the format {} has them", run.ranks.front().format).c_str());
-  left_out(unplaced, "no UTC time and no common slices put them on the run's clock: give them alone");
+  left_out(unplaced, "neither common slices nor UTC put them into the run's time: give them alone");
   if (!added.ranks.empty()) {
     run.notes.push_back(fmt::format(
         "sources: {} ({}): {}{}", name, format,
@@ -284,6 +286,7 @@ bool add_source(Trace& run, const RunFiles::Source& source, const Progress& prog
         added.duplicates > 0 ? fmt::format("; {} that the run has already were left out", added.duplicates) : ""));
   }
   std::ranges::move(notes, std::back_inserter(run.notes));
+  if (!added.ranks.empty()) std::ranges::move(of_source, std::back_inserter(run.notes));
   return !added.ranks.empty();
 }
 

@@ -108,7 +108,20 @@ TEST(Sources, WithoutACommonClockAreLeftOut) {
   EXPECT_EQ(trace.ranks[0].tracks.size(), 1U);
   EXPECT_THAT(trace.notes,
               ElementsAre("b.second: left out: rank 1 of the format second: no file of the format first has them",
-                          HasSubstr("b.second: left out: rank 0 of the format second: no UTC time and no common")));
+                          HasSubstr("b.second: left out: rank 0 of the format second: neither common slices nor UTC")));
+}
+
+TEST(Sources, OfAnotherDayAreLeftOut) {
+  TraceBuilder run;
+  add_steps(run.add_rank(0), 0);
+  Trace trace = run.finish();
+  trace.ranks[0].utc_of_zero_ns = 1'000'000'000'000;
+  TraceBuilder other;
+  other.add_rank(0).add_track(TrackKind::stream, "stream").add_slice(0, 5, "kernel");
+  second = other.finish();
+  second.ranks[0].utc_of_zero_ns = 2'000'000'000'000;
+  EXPECT_THAT(add_sources(trace, files()), ElementsAre(&second_reader));
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 1U);
 }
 
 TEST(Sources, FactsNeedNoClock) {
