@@ -21,6 +21,7 @@
 #include "analysis/load/load.h"
 #include "analysis/run/machine.h"
 #include "analysis/text/labels.h"
+#include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 #include "profiler/format/trace_file_reader.h"
@@ -121,7 +122,7 @@ Found find_runs(const analysis::RunPaths& path, analysis::ClockMethod clock) {
         return;
       }
       const analysis::RunFiles files = analysis::find_run_files(path, progress);
-      if (files.reader == &analysis::pace_reader) {
+      if (files.reader == &analysis::pace_reader && files.others.empty()) {
         add_pace_runs(files, found);
       } else {
         found.runs.push_back(analysis::load_files(files, progress));
@@ -264,6 +265,22 @@ void print_filters(const Trace& run) {
   }
 }
 
+// What NCCL's own outputs and the Flight Recorder say of the ranks.
+void print_nccl(const Trace& run) {
+  std::map<std::string, std::map<std::string, std::vector<int>>> facts;  // by key and value
+  for (const Rank& rank : run.ranks) {
+    for (const auto& [key, value] : rank.facts) {
+      if (key.starts_with("nccl.") || key == "flight_recorder.verdict") facts[key][value].push_back(rank.rank);
+    }
+  }
+  for (const auto& [key, values] : facts) {
+    for (const auto& [value, ranks] : values) {
+      print_line(stdout, "  {}: {}{}", key, value,
+                 ranks.size() == run.ranks.size() ? "" : fmt::format(" ({})", analysis::rank_list(ranks)));
+    }
+  }
+}
+
 // The hosts' clocks by what is known of their CPUs.
 void print_clock_errors(const Trace& run) {
   std::map<std::string, std::set<std::string>> hosts;
@@ -321,6 +338,7 @@ void print_text(const std::string& path, const Trace& run) {
   }
   print_clock_errors(run);
   print_filters(run);
+  print_nccl(run);
   const auto hangs = analysis::find_hangs(run);
   for (const auto& hang : hangs) print_line(stdout, "  {}", analysis::hang_text(hang));
   const std::string stacks = hangs.empty() ? "" : analysis::last_stacks_text(run);
@@ -368,8 +386,8 @@ void add_info(CLI::App& app, Command& chosen) {
   command
       ->add_option("PATH", options->paths,
                    "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
-                   ".pace, PyTorch and Chrome JSON, Flight Recorder dumps, Nsight Systems SQLite, nvprof, OTF2; "
-                   "compressed or not. "
+                   ".pace, PyTorch and Chrome JSON, Perfetto, Flight Recorder dumps, Nsight Systems SQLite, "
+                   "nvprof, OTF2, outputs of NCCL; compressed or not. "
                    "Directories that hold different ranks of one job are one run")
       ->required()
       ->type_name("");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens a RUN: a directory of rank files (or one from each host), one file, an archive or a pattern. A reader of the
 // table (readers.h) recognises the format from the content, reads the files and builds the model. Where the format
-// leaves that open, the ranks are then numbered (rank_numbers.h) and put on one clock (clocks/trace_alignment.h).
+// leaves that open, the ranks are then numbered (rank_numbers.h) and put on one clock (clocks/trace_alignment.h). Files
+// of other formats add what they hold of the same ranks (sources.h).
 #pragma once
 
 #include <filesystem>

@@ -16,6 +16,7 @@
 #include "analysis/load/load.h"
 #include "analysis/load/rank_numbers.h"
 #include "analysis/load/run_files.h"
+#include "analysis/load/sources.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
@@ -115,6 +116,7 @@ class Merge {
     MergedRun merged;
     merged.trace = reader_ == &pace_reader ? load_pace(progress) : load_others(progress);
     shift(merged.trace);
+    join_sources(merged.trace);
     std::vector<std::string>& notes = merged.trace.notes;
     notes.insert(notes.begin(), notes_.begin(), notes_.end());
     fill_rows(merged);
@@ -131,18 +133,42 @@ class Merge {
  private:
   void add_files(const RunFiles& run) {
     notes_.insert(notes_.end(), run.notes.begin(), run.notes.end());
-    for (const TraceFile& file : run.files) {
-      Candidate one{.file = file, .row = {.name = file.name, .format = std::string(run.reader->name)}, .events = {}};
+    add_files(run.reader, run.files);
+    for (const RunFiles::Source& other : run.others) add_files(other.reader, other.files);
+  }
+
+  void add_files(const TraceReader* reader, const std::vector<TraceFile>& files) {
+    for (const TraceFile& file : files) {
+      Candidate one{.file = file, .row = {.name = file.name, .format = std::string(reader->name)}, .events = {}};
       std::error_code error;
       const fs::path canonical = fs::weakly_canonical(file.path, error);
-      if (run.reader != reader_) {
-        one.row.left_out = fmt::format("of the format {}, and this run is read as {}", run.reader->name, reader_->name);
-      } else if (!seen_.insert(error ? file.name : canonical.string()).second) {
-        continue;  // given twice, or with its directory
-      } else if (choices_.without.contains(file.name)) {
+      if (!seen_.insert(error ? file.name : canonical.string()).second) continue;  // given twice, or with its directory
+      if (choices_.without.contains(file.name)) {
         one.row.left_out = "not chosen";
+      } else if (reader != reader_) {
+        const auto known = std::ranges::find(sources_.others, reader, &RunFiles::Source::reader);
+        (known == sources_.others.end() ? sources_.others.emplace_back(RunFiles::Source{reader, {}}) : *known)
+            .files.push_back(file);
+        continue;
       }
       candidates_.push_back(std::move(one));
+    }
+  }
+
+  // The files of other formats.
+  void join_sources(Trace& trace) {
+    sources_.reader = reader_;
+    const std::vector<const TraceReader*> without = add_sources(trace, sources_);
+    for (const RunFiles::Source& source : sources_.others) {
+      const bool left_out = std::ranges::find(without, source.reader) != without.end();
+      for (const TraceFile& file : source.files) {
+        MergedFile row{.name = file.name, .format = std::string(source.reader->name)};
+        row.part = "more of the ranks";
+        if (left_out) {
+          row.left_out = fmt::format("of the format {}, and this run is read as {}", row.format, reader_->name);
+        }
+        others_.push_back(std::move(row));
+      }
     }
   }
 
@@ -335,6 +361,7 @@ class Merge {
   TraceReaders readers_;
   std::vector<RunFiles> found_;
   const TraceReader* reader_ = nullptr;
+  RunFiles sources_;  // only the files of other formats
   std::vector<Candidate> candidates_;
   std::vector<MergedFile> others_;  // left out before or after the candidates were read
   std::set<std::string> seen_;

@@ -52,7 +52,8 @@ struct MergedRun {
 // Finds, reads and aligns the traces at these paths, each a file, a directory, an archive or a pattern. The readers and
 // the rules of load_run() decide about every file. The format of the run is that of the first reader in the table that
 // recognises any file. The run is the job with the most files. The longest of several copies of one recording is taken.
-// If several files of another tool hold one rank, the first by name is taken. Throws Error, naming the remedy, where no
+// If several files of another tool hold one rank, the first by name is taken. Files of other formats add to the ranks
+// as in load_run() (sources.h). Throws Error, naming the remedy, where no
 // file is left, where the clocks cannot be aligned as chosen, and where `progress` returned false. Cost: that of
 // load_run().
 MergedRun load_merged(std::span<const std::filesystem::path> paths, const MergeChoices& choices = {},

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "analysis/load/unpack.h"
 #include "analysis/trace/parallel.h"
@@ -204,27 +205,17 @@ class Search {
                   name));
 }
 
-// Keeps the files of one reader, and notes the others.
-void keep_one_format(std::vector<Recognised> found, TraceReaders readers, RunFiles& run) {
-  std::ranges::sort(found, {}, [](const Recognised& one) -> const std::string& { return one.file.name; });
-  std::size_t chosen = readers.size();
-  for (const Recognised& one : found) chosen = std::min(chosen, one.reader);
-  run.reader = readers[chosen];
-  std::vector<std::size_t> others(readers.size());
-  std::vector<const Recognised*> first(readers.size());
+void sort_by_format(std::vector<Recognised> found, TraceReaders readers, RunFiles& run) {
+  std::ranges::stable_sort(found, {}, [](const Recognised& one) { return std::tie(one.reader, one.file.name); });
+  run.reader = readers[found.front().reader];
   for (const Recognised& one : found) {
-    if (one.reader == chosen) {
+    const TraceReader* const reader = readers[one.reader];
+    if (reader == run.reader) {
       run.files.push_back(one.file);
-    } else if (others[one.reader]++ == 0) {
-      first[one.reader] = &one;
+      continue;
     }
-  }
-  for (std::size_t r = 0; r < readers.size(); ++r) {
-    if (others[r] == 0) continue;
-    run.notes.push_back(fmt::format(
-        "{}{}: left out: {} of the format {}, and this run is read as {}: give {} alone", first[r]->file.name,
-        others[r] > 1 ? fmt::format(" and {} more", others[r] - 1) : "", others[r] > 1 ? "they are" : "it is",
-        readers[r]->name, run.reader->name, others[r] > 1 ? "them" : "it"));
+    if (run.others.empty() || run.others.back().reader != reader) run.others.push_back({reader, {}});
+    run.others.back().files.push_back(one.file);
   }
 }
 
@@ -257,7 +248,7 @@ RunFiles find_run_files(const RunPaths& paths, const Progress& progress, TraceRe
   const std::vector<TraceFile> archives = search.look_at(files);
   if (search.found().empty() && !archives.empty()) search.look_into(archives);
   if (search.found().empty()) refuse(path, kind, run.notes, kind == RunKind::file && !archives.empty());
-  keep_one_format(std::move(search.found()), readers, run);
+  sort_by_format(std::move(search.found()), readers, run);
   return run;
 }
 

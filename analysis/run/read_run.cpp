@@ -11,6 +11,7 @@
 #include "analysis/importers/pace/open.h"
 #include "analysis/load/load.h"
 #include "analysis/load/merge.h"
+#include "analysis/load/sources.h"
 #include "analysis/run/summary_bytes.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
@@ -69,6 +70,7 @@ Part read_files(const RunFiles& files, const std::string& path, const RunReading
   if (run.slots() <= reading.most_slots) {
     if (number > 0) return part;
     part.whole = run.import_all(progress);
+    add_sources(*part.whole, files);
     add_names(files, *part.whole);
     std::vector<std::string>& notes = part.whole->notes;
     notes.insert(notes.begin(), failures.begin(), failures.end());
@@ -76,6 +78,10 @@ Part read_files(const RunFiles& files, const std::string& path, const RunReading
     return part;
   }
   part.notes = files.notes;
+  for (const RunFiles::Source& other : files.others) {
+    part.notes.push_back(
+        fmt::format("{}: left out: a run that is read rank by rank has one source", other.files.front().name));
+  }
   part.notes.insert(part.notes.end(), failures.begin(), failures.end());
   std::ranges::move(run.import({}).notes, std::back_inserter(part.notes));  // those of the run as a whole
   part.notes.push_back(

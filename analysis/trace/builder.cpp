@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
+#include "analysis/trace/adopt.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
@@ -192,22 +194,24 @@ std::string lost_reason(const std::string& cause) {
   return cause == "disk" ? "events lost: the file could not be written" : "events lost: the buffers were full";
 }
 
-// Brings the samples of a rank from its own stacks and names to those of the trace.
-void merge_stacks(const Stacks& own, const std::vector<NameId>& names, Rank& rank, Stacks& all) {
+// Brings the samples of ranks from their own stacks and names to those of the trace.
+void merge_stacks(const Stacks& own, const std::vector<NameId>& names, std::span<Rank> ranks, Stacks& all) {
   std::vector<StackId> ids(own.size());
   for (StackId stack = 1; stack < ids.size(); ++stack) {
     const Frame& frame = own[own.innermost(stack)];
     ids[stack] = all.stack(ids[own.caller(stack)], all.frame({names[frame.function], names[frame.file], frame.line}));
   }
-  for (Track& track : rank.tracks) {
-    for (StackId& stack : track.stacks.stack) stack = ids[stack];
+  for (Rank& rank : ranks) {
+    for (Track& track : rank.tracks) {
+      for (StackId& stack : track.stacks.stack) stack = ids[stack];
+    }
   }
 }
 
-// Brings a rank from its own names and kinds to those of the trace. Ranks of one program mostly agree, and then nothing
-// is to be done. The names and kinds of the first rank become those of the trace: with millions of names, a second copy
-// would take as much memory as the slices.
-void merge(Vocabulary words, const Communicators& communicators, Stacks stacks, Rank& rank, Trace& trace) {
+// Brings ranks from their own names and kinds to those of the trace. Ranks of one program mostly agree, and then
+// nothing is to be done. The names and kinds of the first rank become those of the trace: with millions of names, a
+// second copy would take as much memory as the slices.
+void merge(Vocabulary words, const Communicators& communicators, Stacks stacks, std::span<Rank> ranks, Trace& trace) {
   if (trace.names.size() == 1 && trace.kinds.size() == 1) {
     trace.names = std::move(words.names);
     trace.kinds = std::move(words.kinds);
@@ -230,14 +234,16 @@ void merge(Vocabulary words, const Communicators& communicators, Stacks stacks, 
   for (const Communicator& communicator : communicators) {
     trace.communicators.add({names[communicator.text], communicator.identity, communicator.members});
   }
-  merge_stacks(stacks, names, rank, trace.stacks);
-  for (NameId& text : rank.communicators) text = names[text];
-  for (Track& track : rank.tracks) {
-    for (Slices* slices : {&track.slices, &track.marks}) {
-      if (!same_kinds) {
-        for (KindId& kind : slices->kind) kind = kinds[kind];
+  merge_stacks(stacks, names, ranks, trace.stacks);
+  for (Rank& rank : ranks) {
+    for (NameId& text : rank.communicators) text = names[text];
+    for (Track& track : rank.tracks) {
+      for (Slices* slices : {&track.slices, &track.marks}) {
+        if (!same_kinds) {
+          for (KindId& kind : slices->kind) kind = kinds[kind];
+        }
+        if (!same_names) slices->records.rename(names);
       }
-      if (!same_names) slices->records.rename(names);
     }
   }
 }
@@ -471,6 +477,13 @@ RankBuilder& TraceBuilder::add_rank(int rank, int world_size) {
   return add_rank(std::move(info));
 }
 
+std::vector<Rank> adopt_ranks(Trace source, Trace& trace) {
+  std::vector<Rank> ranks = std::move(source.ranks);
+  merge({std::move(source.names), std::move(source.kinds)}, source.communicators, std::move(source.stacks), ranks,
+        trace);
+  return ranks;
+}
+
 Trace TraceBuilder::finish() {
   Trace trace;
   std::uint64_t cut = 0, moved = 0;
@@ -478,7 +491,8 @@ Trace TraceBuilder::finish() {
     builder.finish();
     cut += builder.cut_slices_;
     moved += builder.moved_slices_;
-    merge(std::exchange(builder.words_, {}), builder.communicators_, std::move(builder.stacks_), builder.rank_, trace);
+    merge(std::exchange(builder.words_, {}), builder.communicators_, std::move(builder.stacks_),
+          std::span(&builder.rank_, 1), trace);
     trace.ranks.push_back(std::move(builder.rank_));
   }
   ranks_.clear();

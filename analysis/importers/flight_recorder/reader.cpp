@@ -11,6 +11,7 @@
 
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/flight_recorder/dump.h"
+#include "analysis/importers/flight_recorder/verdicts.h"
 #include "analysis/importers/kineto/collectives.h"
 #include "analysis/importers/reader.h"
 #include "analysis/text/lists.h"
@@ -170,6 +171,7 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
   }
   if (last_ns == 0) first_ns = 0;
   const std::vector<flight_recorder::Fault> faults = find_faults(dumps);
+  const std::string verdicts = joined(verdicts_of(dumps, faults));
   TraceBuilder run;
   for (std::size_t d = 0; d < dumps.size(); ++d) {
     Rank info;
@@ -182,6 +184,7 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
     info.clock_source = "utc";
     info.clock_error_ns = unset_utc_error_ns;
     info.facts["flight_recorder.version"] = dumps[d].version;
+    info.facts["flight_recorder.verdict"] = verdicts;
     if (!dumps[d].nccl_version.empty()) info.facts["nccl.version"] = dumps[d].nccl_version;
     for (const auto& fault : faults) {
       if (fault.rank == info.rank) info.facts["fault"] = fault_text(fault);

@@ -250,6 +250,45 @@ TEST(ExportSpeedscope, HasAProfileForEachThread) {
   EXPECT_TRUE(empty["profiles"].empty());
 }
 
+TEST(ExportTalp, HasTheEfficienciesOfPop) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    rank.info().host = r == 0 ? "node1" : "node2";
+    TrackBuilder& main = rank.add_main_thread();
+    main.add_slice(0, 1000, "step");
+    main.add_slice(0, r == 0 ? 100 : 200, "cudaLaunchKernel", "cuda", "runtime");
+    main.add_slice(r == 0 ? 600 : 800, 1000, "MPI_Allreduce", "mpi", "collective");
+    if (r == 0) {
+      TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7");
+      stream.add_slice(200, 500, "gemm", "cuda", "kernel");
+      stream.add_slice(500, 600, "copy", "cuda", "memcpy");
+    }
+  }
+  const auto document = nlohmann::json::parse(exported(talp_exporter, run.finish()));
+  EXPECT_EQ(document["resources"]["numNodes"], 2);
+  const auto& global = document["Application"]["Global"];
+  EXPECT_EQ(global["numMpiRanks"], 2);
+  EXPECT_EQ(global["numGpus"], 1);
+  EXPECT_EQ(global["elapsedTime"], 1000);
+  EXPECT_EQ(global["mpiTime"], 400 + 200);
+  EXPECT_EQ(global["gpuRuntimeTime"], 100 + 200);
+  EXPECT_EQ(global["usefulTime"], 500 + 600);
+  EXPECT_EQ(global["numMpiCalls"], 2);
+  EXPECT_EQ(global["parallelEfficiency"], 0.55);
+  EXPECT_EQ(global["mpiParallelEfficiency"], 0.7);
+  EXPECT_EQ(global["mpiCommunicationEfficiency"], 0.8);
+  EXPECT_EQ(global["mpiLoadBalance"], 0.88) << "1400 of 1600";
+  EXPECT_EQ(global["mpiLoadBalanceIn"], 1);
+  EXPECT_EQ(global["mpiLoadBalanceOut"], 0.88);
+  EXPECT_EQ(global["deviceOffloadEfficiency"], 0.79) << "1100 of 1400";
+  EXPECT_EQ(global["gpuUsefulTime"], 300);
+  EXPECT_EQ(global["gpuCommunicationTime"], 100);
+  EXPECT_EQ(global["gpuParallelEfficiency"], 0.3);
+  EXPECT_EQ(global["gpuCommunicationEfficiency"], 0.75);
+  EXPECT_EQ(global["gpuOrchestrationEfficiency"], 0.4);
+}
+
 // The fields of a message of protobuf: number, and value or bytes.
 std::vector<std::pair<std::uint64_t, std::string>> fields_of(std::string_view bytes) {
   std::vector<std::pair<std::uint64_t, std::string>> fields;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/importers/flight_recorder/verdicts.h"
 #include "analysis/importers/reader.h"
 #include "analysis/report/build.h"
 #include "profiler/format/error.h"
@@ -132,6 +133,21 @@ TEST(FlightRecorder, TheStatusOfAGroupWithMessagesIsNotUsed) {
               ElementsAre(HasSubstr("rank 0 never entered all_reduce #5")));
 }
 
+TEST(FlightRecorder, VerdictsHaveTheNamesOfTorchcomms) {
+  const auto verdicts = [](const std::vector<Dump>& dumps) { return verdicts_of(dumps, find_faults(dumps)); };
+  const Dump pending = dump_of(0, {call_of(5, true)}), done = dump_of(1, {call_of(5, false)});
+  EXPECT_THAT(verdicts({dump_of(0, {call_of(5, false)}), done, dump_of(2, {})}), ElementsAre("ALL_GOOD"));
+  EXPECT_THAT(verdicts({pending, dump_of(1, {call_of(4, false)}), dump_of(2, {call_of(5, true)})}),
+              ElementsAre("JOB_STUCK_IN_NCCL_RANK_NOT_JOIN"));
+  EXPECT_THAT(verdicts({pending, done}), ElementsAre("JOB_STUCK_IN_NCCL_BASED_ON_PT", "JOB_COMM_DUMP_MISSING"));
+  EXPECT_THAT(verdicts({pending, dump_of(1, {call_of(5, true)}), dump_of(2, {call_of(5, true)})}),
+              ElementsAre("JOB_STUCK_IN_NCCL_UNKNOWN_BAD_RANKS"));
+  Call other = call_of(5, false);
+  other.function = "all_gather";
+  EXPECT_THAT(verdicts({done, dump_of(0, {other}), dump_of(2, {})}),
+              ElementsAre("JOB_CONTAINS_COLL_METADATA_MISMATCH"));
+}
+
 TEST(FlightRecorder, TheVerdictNamesTheRanksAtFault) {
   const KinetoFiles folder;
   std::vector<TraceFile> files;
@@ -151,6 +167,7 @@ TEST(FlightRecorder, TheVerdictNamesTheRanksAtFault) {
   EXPECT_EQ(trace.ranks[1].facts.at("fault"),
             "rank 1 never entered all_reduce #3 of default_pg (group 0), in which rank 0 waits");
   EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("Rank 1 is at fault")));
+  EXPECT_EQ(trace.ranks[0].facts.at("flight_recorder.verdict"), "JOB_STUCK_IN_NCCL_RANK_NOT_JOIN");
   const Report report = build_report({analyse_run(trace, "job")});
   EXPECT_THAT(report.verdict.state, HasSubstr("The job hangs because of rank 1: rank 1 never entered all_reduce #3"));
   EXPECT_THAT(report.verdict.change, HasSubstr("First find out what rank 1 did instead"));
