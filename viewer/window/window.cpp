@@ -10,13 +10,13 @@
 #include <QLabel>
 #include <QMenuBar>
 #include <QMimeData>
-#include <QPointer>
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "viewer/drawing/appearance.h"
@@ -141,6 +141,17 @@ void Window::act(const Action& action) {
     case WindowAction::theme_system:
       set_theme({});
       break;
+    case WindowAction::larger:
+      change_scale(0.25);
+      break;
+    case WindowAction::smaller:
+      change_scale(-0.25);
+      break;
+    case WindowAction::link_tabs:
+      linked_ = !linked_;
+      show_message(linked_ ? "The tabs are linked: the next one shows the same iteration, time, ranks and slice."
+                           : "The tabs are no longer linked.");
+      break;
     case WindowAction::show_palette: {
       CommandPalette palette(this);
       if (palette.exec() == QDialog::Accepted && palette.chosen() != nullptr) act(*palette.chosen());
@@ -220,6 +231,13 @@ void Window::act_on_run(WindowAction action, RunPage& page) {
 void Window::set_theme(const QString& theme) {
   apply_theme(theme);
   if (remembering_) remember_theme(theme);
+}
+
+void Window::change_scale(double by) {
+  const double scale = std::clamp(remembered_scale() + by, 0.5, 4.0);
+  remember_scale(scale);
+  show_message(
+      QString("From the next start on, texts and rows have %1 % of their usual size.").arg(std::lround(100 * scale)));
 }
 
 void Window::make_empty_page() {
@@ -398,6 +416,10 @@ void Window::page_changed() {
   setWindowTitle(page ? page->title() + " – Paceline" : QString("Paceline"));
   status_->setText(page ? page->status() : QString());
   if (page) page->setFocus();  // its focus proxy is the timeline
+  if (RunPage* run = current_page(); run != nullptr && run != last_) {
+    if (linked_ && last_ != nullptr) follow_selection(last_->state(), run->state());
+    last_ = run;
+  }
 }
 
 }  // namespace paceline::viewer
