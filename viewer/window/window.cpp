@@ -251,6 +251,15 @@ void Window::make_empty_page() {
           [this] { act(*std::ranges::find(action_table(), WindowAction::open_directory, &Action::window)); });
   layout->addWidget(button, 0, Qt::AlignLeft);
   layout->addWidget(new QLabel("Files and directories can be dropped on this window, too."));
+  std::vector<RunSource> recent = recent_runs();
+  recent.resize(std::min<std::size_t>(recent.size(), 5));
+  if (!recent.empty()) layout->addWidget(new QLabel("<h3>Opened before</h3>"));
+  for (const RunSource& run : recent) {
+    auto* again = new QPushButton(fontMetrics().elidedText(run.path(), Qt::ElideMiddle, 600).replace("&", "&&"));
+    again->setToolTip(run.path());
+    connect(again, &QPushButton::clicked, this, [this, run] { open_source(run); });
+    layout->addWidget(again, 0, Qt::AlignLeft);
+  }
   tabs_->addTab(empty_, "Paceline");
 }
 

@@ -8,6 +8,7 @@
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
+#include <QPushButton>
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -237,6 +238,22 @@ TEST(Sessions, OpenAgainAsTheyWereLeft) {
   EXPECT_EQ(pages[1]->state().bookmarks()[0].text, "here");
   EXPECT_TRUE(pages[0]->state().bookmarks().empty());
   EXPECT_FALSE(QFile::exists(view_file_of(runs[1]))) << "nothing is written beside the trace";
+}
+
+TEST(RecentRuns, OpenFromTheStartPage) {
+  const QTemporaryDir folder;
+  const QString run = folder.path() + "/again";
+  analysis::write_run(simulate({.ranks = 1, .iterations = 2, .layers = false}), run.toStdString());
+  remember_run({.paths = {run}});
+  Window window;
+  window.show();
+  QPushButton* again = nullptr;
+  for (auto* button : window.findChildren<QPushButton*>()) {
+    if (button->toolTip() == run) again = button;
+  }
+  ASSERT_NE(again, nullptr);
+  QTest::mouseClick(again, Qt::LeftButton);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return window.current_page() != nullptr; }, 20'000));
 }
 
 TEST(RecentRuns, AreTheLatestFirstAndEachOnce) {
