@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "analysis/graph/track_phases.h"
 #include "analysis/phases/iterations.h"

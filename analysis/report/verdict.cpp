@@ -256,9 +256,12 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 }
 
 std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
+  std::string interval;
+  if (first.ci95) interval = fmt::format(", {} to {} at 95 %", seconds(first.ci95->low), seconds(first.ci95->high));
   return fmt::format(
-             "Make this change first: {}. It is predicted to take the mean step from {} to {} ({:.1f} % less){}.",
-             first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), brings) +
+             "Make this change first: {}, which is predicted to take the mean step from {} to {} ({:.1f} % less{}){}.",
+             first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), interval,
+             brings) +
          training_note(first);
 }
 

@@ -17,10 +17,10 @@ ChooseRuns::ChooseRuns(const QStringList& known, QWidget* parent) : QDialog(pare
   if (known.size() > 1) b_->setCurrentIndex(1);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
   compare_ = buttons->addButton("Compare", QDialogButtonBox::AcceptRole);
-  compare_->setDefault(true);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   grid->addWidget(buttons, 2, 0, 1, 4);
+  compare_->setDefault(true);  // in the dialog by now, which would else take the first button: Cancel
   check();
   resize(760, sizeHint().height());
 }

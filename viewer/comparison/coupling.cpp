@@ -3,6 +3,7 @@
 
 #include <QScopedValueRollback>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -25,6 +26,28 @@ std::set<std::size_t> ranks_in(const ViewState& from, const ViewState& to) {
 
 TimeRange shifted(const TimeRange& range, double ns) { return {range.begin_ns + ns, range.end_ns + ns}; }
 
+// The slice of the same name that begins nearest to the time, on the track of the same label and rank.
+std::optional<SliceRef> same_slice(const Run& from, const SliceRef& of, const Run& to, double time_ns) {
+  const analysis::NameId name = to.trace.names.find(from.trace.names[kind_of(from, of).name]);
+  if (name == 0) return std::nullopt;
+  std::optional<SliceRef> nearest;
+  double distance = 0;
+  for (std::size_t rank = 0; rank < to.trace.ranks.size(); ++rank) {
+    if (to.trace.ranks[rank].rank != from.trace.ranks[of.rank].rank) continue;
+    for (std::size_t track = 0; track < to.trace.ranks[rank].tracks.size(); ++track) {
+      SliceRef ref{.rank = rank, .track = track, .mark = of.mark};
+      if (track_of(to, ref).label != track_of(from, of).label) continue;
+      const analysis::Slices& slices = slices_of(to, ref);
+      for (; ref.slice < slices.size(); ++ref.slice) {
+        const double away = std::abs(double(slices.start_ns[ref.slice]) - time_ns);
+        if (kind_of(to, ref).name != name || (nearest && away >= distance)) continue;
+        nearest = ref, distance = away;
+      }
+    }
+  }
+  return nearest;
+}
+
 }  // namespace view_coupling
 
 std::vector<CommonIteration> common_iterations(const Run& a, const Run& b) {
@@ -37,6 +60,31 @@ std::vector<CommonIteration> common_iterations(const Run& a, const Run& b) {
     }
   }
   return common;
+}
+
+void follow_selection(const ViewState& from, ViewState& to) {
+  const auto common = common_iterations(from.run(), to.run());
+  const TimeRange view = from.axis().visible();
+  const auto range = from.selected_range();
+  const auto selected = std::ranges::find_if(
+      common, [&](const CommonIteration& one) { return range && view_coupling::range_of(one.a) == *range; });
+  auto anchor = std::ranges::partition_point(
+      common, [&](const CommonIteration& one) { return double(one.a.start_ns) <= (view.begin_ns + view.end_ns) / 2; });
+  if (anchor != common.begin()) --anchor;
+  if (selected != common.end()) anchor = selected;
+  const double shift_ns = anchor == common.end() ? to.run().begin_ns - from.run().begin_ns
+                                                 : double(anchor->b.start_ns) - double(anchor->a.start_ns);
+  to.show_part(view_coupling::shifted(view, shift_ns));
+  std::optional<TimeRange> shown;
+  if (range)
+    shown = selected != common.end() ? view_coupling::range_of(selected->b) : view_coupling::shifted(*range, shift_ns);
+  to.select_range(shown, view_coupling::ranks_in(from, to));
+  std::optional<SliceRef> slice;
+  if (const auto of = from.selected()) {
+    const double start_ns = double(slices_of(from.run(), *of).start_ns[of->slice]);
+    slice = view_coupling::same_slice(from.run(), *of, to.run(), start_ns + shift_ns);
+  }
+  to.select(slice);
 }
 
 Coupling::Coupling(ViewState& a, ViewState& b)

@@ -20,6 +20,11 @@ struct CommonIteration {
 // In the order of A's times.
 std::vector<CommonIteration> common_iterations(const Run& a, const Run& b);
 
+// Shows and selects in the second run what the first view has, where both runs have it: the same time of the iteration
+// in the middle of the view, the selected iteration or range on the ranks of the same numbers, and the nearest slice of
+// the name of the selected one. Cost: linear in the slices of one track.
+void follow_selection(const ViewState& from, ViewState& to);
+
 class Coupling : public QObject {
   Q_OBJECT
 

@@ -143,7 +143,8 @@ MergeDialog::MergeDialog(QStringList paths, analysis::ClockMethod clock, QWidget
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   table_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(24);
+  table_->verticalHeader()->setMinimumSectionSize(24);
+  table_->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);  // as the last column has room
   table_->horizontalHeader()->setHighlightSections(false);
   table_->horizontalHeader()->setStretchLastSection(true);
   layout->addWidget(table_, 1);
@@ -247,7 +248,6 @@ void MergeDialog::show_preview(MergePreview preview) {
     table_->resizeColumnToContents(column);
     table_->setColumnWidth(column, std::min(table_->columnWidth(column) + 12, 340));
   }
-  table_->resizeRowsToContents();
   // Notes about files that the table has are in its last column.
   QStringList notes;
   for (const std::string& note : preview_.run->trace.notes) {

@@ -101,8 +101,7 @@ void HeatMap::refresh() {
         std::tie(values_, image_) = std::move(made);
         status_ = empty() ? QString("No iteration was finished by all ranks, so there is nothing to compare.")
                           : QString("%1. Orange: %2; blue: %3. Full colour: %4 and more.")
-                                .arg(values_.lateness ? "Arrival at the collectives of each iteration, beside the "
-                                                        "median rank"
+                                .arg(values_.lateness ? "Arrival at collectives, beside the median rank"
                                                       : "Duration of each iteration, beside the median",
                                      values_.lateness ? "late" : "slower", values_.lateness ? "early" : "faster",
                                      duration_text(std::int64_t(values_.full_ns)));
@@ -161,7 +160,8 @@ void HeatMap::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), QColor(theme.background));
   painter.setFont(with_size(font(), 11));
   painter.setPen(QColor(theme.faint_text));
-  painter.drawText(QRect(12, 0, width() - 24, title_height), Qt::AlignVCenter | Qt::AlignLeft, status_);
+  painter.drawText(QRect(12, 0, width() - 24, title_height), Qt::AlignVCenter | Qt::AlignLeft,
+                   painter.fontMetrics().elidedText(status_, Qt::ElideRight, width() - 24));
   if (empty()) return;
   const QRect box = area();
   painter.drawImage(box, image_);

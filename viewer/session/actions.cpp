@@ -36,6 +36,7 @@ constexpr const char* order_help = "sort the ranks by number, host, waiting caus
 constexpr const char *counters_help = "unfold and fold all counters", *open_help = "open a run, a file of another tool";
 
 constexpr const char* theme_help = "light theme, dark theme, theme of the desktop";
+constexpr const char* size_help = "larger, smaller texts and rows, from the next start on";
 
 // The titles of the panels, as in panels.cpp.
 constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_title[] = "Collectives",
@@ -184,6 +185,9 @@ constexpr Action table[] = {
     {find, window, "Ctrl+Alt+L", theme_help, nullptr, view_menu, "&Light theme", WindowAction::theme_light},
     {find, window, "Ctrl+Alt+D", theme_help, nullptr, view_menu, "&Dark theme", WindowAction::theme_dark},
     {find, window, "Ctrl+Alt+Y", theme_help, nullptr, view_menu, "Theme of the des&ktop", WindowAction::theme_system},
+    {find, window, "Ctrl+Alt++ Ctrl+Alt+=", size_help, nullptr, view_menu, "Lar&ger texts and rows",
+     WindowAction::larger},
+    {find, window, "Ctrl+Alt+-", size_help, nullptr, view_menu, "S&maller texts and rows", WindowAction::smaller},
 
     {panels, window, "Alt+1", "phases of each rank", &show_panel<phases_title>, panels_menu, "&Phases"},
     {panels, window, "Alt+2", "waits and iterations of each rank", &show_panel<ranks_title>, panels_menu, "&Ranks"},
@@ -217,6 +221,8 @@ constexpr Action table[] = {
      WindowAction::merge_files},
     {runs, window, "Ctrl+Alt+C", "compare two runs on coupled axes", nullptr, file_menu, "Co&mpare two runs…",
      WindowAction::compare_runs},
+    {runs, window, "Ctrl+Alt+K", "show in each tab what was selected in the tab before, or no longer", nullptr,
+     file_menu, "Lin&k the tabs of runs", WindowAction::link_tabs},
     {runs, window, "Ctrl+S", "save the view, the bookmarks and the layout beside the trace", nullptr, file_menu,
      "&Save the view", WindowAction::save_view},
     {runs, window, "Ctrl+Shift+S", "save a picture of the window (PNG, SVG)", nullptr, file_menu, "Export a &picture…",

@@ -19,6 +19,7 @@ enum class WindowAction {
   open_latest,
   merge_files,
   compare_runs,
+  link_tabs,
   save_view,
   export_picture,
   export_table,
@@ -30,6 +31,8 @@ enum class WindowAction {
   theme_light,
   theme_dark,
   theme_system,
+  larger,
+  smaller,
   show_palette,
   show_keys
 };

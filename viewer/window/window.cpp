@@ -10,13 +10,13 @@
 #include <QLabel>
 #include <QMenuBar>
 #include <QMimeData>
-#include <QPointer>
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "viewer/drawing/appearance.h"
@@ -141,6 +141,17 @@ void Window::act(const Action& action) {
     case WindowAction::theme_system:
       set_theme({});
       break;
+    case WindowAction::larger:
+      change_scale(0.25);
+      break;
+    case WindowAction::smaller:
+      change_scale(-0.25);
+      break;
+    case WindowAction::link_tabs:
+      linked_ = !linked_;
+      show_message(linked_ ? "The tabs are linked: the next one shows the same iteration, time, ranks and slice."
+                           : "The tabs are no longer linked.");
+      break;
     case WindowAction::show_palette: {
       CommandPalette palette(this);
       if (palette.exec() == QDialog::Accepted && palette.chosen() != nullptr) act(*palette.chosen());
@@ -222,6 +233,13 @@ void Window::set_theme(const QString& theme) {
   if (remembering_) remember_theme(theme);
 }
 
+void Window::change_scale(double by) {
+  const double scale = std::clamp(remembered_scale() + by, 0.5, 4.0);
+  remember_scale(scale);
+  show_message(
+      QString("From the next start on, texts and rows have %1 % of their usual size.").arg(std::lround(100 * scale)));
+}
+
 void Window::make_empty_page() {
   empty_ = new QWidget;
   auto* layout = centred(empty_);
@@ -233,6 +251,15 @@ void Window::make_empty_page() {
           [this] { act(*std::ranges::find(action_table(), WindowAction::open_directory, &Action::window)); });
   layout->addWidget(button, 0, Qt::AlignLeft);
   layout->addWidget(new QLabel("Files and directories can be dropped on this window, too."));
+  std::vector<RunSource> recent = recent_runs();
+  recent.resize(std::min<std::size_t>(recent.size(), 5));
+  if (!recent.empty()) layout->addWidget(new QLabel("<h3>Opened before</h3>"));
+  for (const RunSource& run : recent) {
+    auto* again = new QPushButton(fontMetrics().elidedText(run.path(), Qt::ElideMiddle, 600).replace("&", "&&"));
+    again->setToolTip(run.path());
+    connect(again, &QPushButton::clicked, this, [this, run] { open_source(run); });
+    layout->addWidget(again, 0, Qt::AlignLeft);
+  }
   tabs_->addTab(empty_, "Paceline");
 }
 
@@ -398,6 +425,10 @@ void Window::page_changed() {
   setWindowTitle(page ? page->title() + " – Paceline" : QString("Paceline"));
   status_->setText(page ? page->status() : QString());
   if (page) page->setFocus();  // its focus proxy is the timeline
+  if (RunPage* run = current_page(); run != nullptr && run != last_) {
+    if (linked_ && last_ != nullptr) follow_selection(last_->state(), run->state());
+    last_ = run;
+  }
 }
 
 }  // namespace paceline::viewer

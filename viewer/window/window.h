@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QMenu>
+#include <QPointer>
 #include <QTabWidget>
 #include <functional>
 #include <memory>
@@ -71,6 +72,7 @@ class Window : public QMainWindow {
   void choose_runs_to_compare();
   QStringList open_paths() const;  // of the runs in tabs, that of the tab in front first
   void set_theme(const QString& theme);
+  void change_scale(double by);
   void remember_and_restore(const RunSource& source, RunPage& page);  // the run, and its view
   void make_empty_page();
   void close_tab(int index);
@@ -84,7 +86,8 @@ class Window : public QMainWindow {
   QTabWidget* tabs_;
   QLabel* status_;
   QMenu* recent_ = nullptr;
-  bool remembering_ = false;
+  bool remembering_ = false, linked_ = false;
+  QPointer<RunPage> last_;    // that was in front last
   QWidget* empty_ = nullptr;  // the page that is shown while no run is open
 };
 

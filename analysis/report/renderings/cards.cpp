@@ -46,7 +46,7 @@ void add_run(const Report& report, const RunAnalysis& run, std::vector<Card>& ca
     cards.push_back({fixed(*run.iterations.steady_images_per_s, 1), "images/s, steady" + on,
                      beside(run.iterations.steady_ci95, 1), "throughput"});
   } else if (run.iterations.count > 0) {
-    cards.push_back({duration(run.iterations.median_ns), "a step, median" + on, "", "iteration"});
+    cards.push_back({duration(run.iterations.steady_median_ns), "a step, median" + on, "", "iteration"});
   }
   if (run.communication_share_of_step) {
     cards.push_back({percent(*run.communication_share_of_step), "of a step is communication, waiting included" + on, "",

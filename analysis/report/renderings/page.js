@@ -185,7 +185,9 @@
           options: { scales: { x: { ...axis("seconds"), type: "linear", min: 0 }, y: { ...axis("%"), min: 0, max: 100 } } } };
       },
     };
+    // Labels are texts, because a range of a scale is given by positions, and a number would be looked up as a label.
     function stacked(labels, datasets) {
+      labels = labels.map(String);
       datasets.forEach(set => { set.maxBarThickness = 30; set.pointStyle = "rect"; });
       return { type: "bar", data: { labels, datasets }, options: { indexAxis: "y", scales: {
         x: { ...axis("seconds"), stacked: true }, y: { stacked: true, grid: { display: false } } },
@@ -214,36 +216,53 @@
     charts.forEach((d, i) => { if (!folded(place(i))) drawn[i] = new Chart(place(i), kinds[d.kind](d)); });
   }
 
-  // Drag over a chart to enlarge that range of iterations, ranks or runs; a double click shows all of it again.
+  // Drag over a chart to enlarge that range of iterations, ranks or runs; with Shift, a drag moves it. A double click shows all of it.
   const enlarged = { iterations: () => ["x"], history: () => ["x"], heat: () => ["x", "y"], phases: d => [d.ranks.length > 16 ? "x" : "y"] };
   function make_enlargeable(i) {
     const canvas = place(i), axes = enlarged[charts[i].kind](charts[i]), box = document.createElement("div");
     const hint = document.createElement("p");
     box.className = "range"; hint.className = "note hint"; box.hidden = true;
-    hint.textContent = "Drag over a part to enlarge it. A double click shows everything again.";
+    hint.textContent = "Drag over a part to enlarge it, with Shift to move it. A double click shows everything again.";
     canvas.after(box); canvas.closest("figure").append(hint);
-    let from = null;
+    let from = null, moved = null;  // where the drag began; the ranges that it moves
     const at = event => { const edge = canvas.getBoundingClientRect(); return { x: event.clientX - edge.left, y: event.clientY - edge.top }; };
+    const edges = axis => { const { left, right, top, bottom } = drawn[i].chartArea; return axis === "x" ? [left, right] : [top, bottom]; };
     const span = (axis, to) => {
-      const { left, right, top, bottom } = drawn[i].chartArea, least = axis === "x" ? left : top, most = axis === "x" ? right : bottom;
+      const [least, most] = edges(axis);
       if (!axes.includes(axis)) return [least, most];
       return [from[axis], to[axis]].map(v => Math.min(Math.max(v, least), most)).sort((a, b) => a - b);
     };
-    canvas.addEventListener("pointerdown", event => { if (drawn[i]) { from = at(event); canvas.setPointerCapture(event.pointerId); } });
+    const set = (axis, min, max) => Object.assign(drawn[i].options.scales[axis], { min, max });
+    canvas.addEventListener("pointerdown", event => {
+      const chart = drawn[i];
+      if (!chart) return;
+      const ranges = axes.map(axis => [axis, chart.scales[axis].min, chart.scales[axis].max]);
+      from = at(event); chart.whole ??= ranges; moved = event.shiftKey ? ranges : null;
+      canvas.setPointerCapture(event.pointerId);
+    });
     canvas.addEventListener("pointermove", event => {
       if (!from) return;
-      const [left, right] = span("x", at(event)), [top, bottom] = span("y", at(event));
+      const to = at(event), chart = drawn[i];
+      if (moved) {
+        moved.forEach(([axis, min, max], n) => {
+          const [begin, end] = edges(axis), [, least, most] = chart.whole[n], shown = max - min + (chart.scales[axis].type === "category");
+          const by = Math.min(Math.max(Math.round((from[axis] - to[axis]) / (end - begin) * shown), least - min), most - max);
+          set(axis, min + by, max + by);
+        });
+        return chart.update();
+      }
+      const [left, right] = span("x", to), [top, bottom] = span("y", to);
       box.hidden = false;
       Object.assign(box.style, { left: left + "px", width: right - left + "px", top: top + "px", height: bottom - top + "px" });
     });
     canvas.addEventListener("pointerup", event => {
       const to = at(event), chart = drawn[i];
-      for (const axis of from ? axes : []) {
+      for (const axis of from && !moved ? axes : []) {
         const [begin, end] = span(axis, to);
         if (end - begin < 8) continue;
-        const values = [begin, end].map(v => chart.scales[axis].getValueForPixel(v)).sort((a, b) => a - b);
-        Object.assign(chart.options.scales[axis], { min: Math.round(values[0]), max: Math.round(values[1]) });
-        if (charts[i].kind === "heat") Object.assign(chart.options.scales[axis], { min: Math.round(values[0]) - 0.5, max: Math.round(values[1]) + 0.5 });
+        const [low, high] = [begin, end].map(v => Math.round(chart.scales[axis].getValueForPixel(v))).sort((a, b) => a - b);
+        const half = charts[i].kind === "heat" ? 0.5 : 0;  // of a cell
+        set(axis, low - half, high + half);
       }
       from = null; box.hidden = true; chart.update();
     });

@@ -30,7 +30,7 @@ void add_iterations(const RunAnalysis& run, Table& table) {
     if (it.flops_share_of_peak) value += fmt::format(" ({} of the peak)", percent(*it.flops_share_of_peak));
     table.rows.push_back({"floating-point operations, steady, all ranks", value});
   }
-  table.rows.push_back({"iteration, median", duration(it.median_ns)});
+  table.rows.push_back({"iteration, median after the warm-up", duration(it.steady_median_ns)});
   table.rows.push_back({"iteration, 95th percentile", duration(it.p95_ns)});
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace paceline::analysis {
 
 using format::EventType;
 
-// Writes the threads of a rank as the recorder would have: NVTX ranges and marks, and MPI_Allreduce. Other calls of MPI
-// are left out.
+// Writes the threads of a rank as the recorder would have: NVTX ranges and marks, MPI_Allreduce, the states of threads
+// whose switches are known, and samples of stacks. Other calls of MPI are left out.
 class RankFile {
  public:
   RankFile(const Trace& trace, const Rank& rank) : trace_(trace), rank_(rank), writer_(facts(rank)) {}
@@ -38,6 +39,7 @@ class RankFile {
     std::int64_t which;
     auto operator<=>(const Step&) const = default;
   };
+  static constexpr std::uint32_t drain = 1'000;  // its track
   static constexpr auto allreduce = static_cast<std::uint64_t>(format::MpiId::Allreduce);
 
   static format::HeaderFacts facts(const Rank& rank) {
@@ -67,6 +69,9 @@ class RankFile {
       writer_.thread(track_, 10'000 + track_, thread.label);
     }
     const std::uint32_t track = thread.main ? 0 : track_;
+    const std::uint64_t id = thread.main ? 100 + static_cast<std::uint64_t>(rank_.rank) : 10'000 + track_;
+    if (thread.states.exact) add_states(thread.states, id);
+    add_samples(thread.stacks, id);
     std::vector<Step> steps;
     for (std::size_t i = 0; i < thread.slices.size(); ++i) {
       if (is_mpi(thread.slices, i) && trace_.name_of(thread.slices, i) != "MPI_Allreduce") continue;
@@ -83,6 +88,37 @@ class RankFile {
       if (step.what == begins) begin(track, step.ns, thread.slices, i);
       if (step.what == ends) end(track, step.ns, thread.slices, i);
     }
+  }
+
+  // The drain's own track comes behind those of the threads.
+  void add_states(const ThreadStates& states, std::uint64_t id) {
+    for (std::size_t i = 0; i + 1 < states.size(); ++i) {
+      const auto state = states.running_ns[i + 1] > states.running_ns[i]   ? format::ThreadState::running
+                         : states.waiting_ns[i + 1] > states.waiting_ns[i] ? format::ThreadState::waiting
+                                                                           : format::ThreadState::blocked;
+      writer_.add(drain, static_cast<std::uint64_t>(states.time_ns[i]), EventType::thread_switch,
+                  id | static_cast<std::uint64_t>(state) << 32);
+    }
+    if (states.empty()) return;
+    writer_.add(drain, static_cast<std::uint64_t>(states.time_ns.back()), EventType::thread_switch,
+                id | static_cast<std::uint64_t>(format::ThreadState::ended) << 32);
+  }
+
+  void add_samples(const StackSamples& samples, std::uint64_t id) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      define(samples.stack[i]);
+      writer_.add(drain, static_cast<std::uint64_t>(samples.time_ns[i]), EventType::stack_sample,
+                  id | std::uint64_t{samples.stack[i]} << 32, {{static_cast<std::uint64_t>(samples.period_ns), 0}});
+    }
+  }
+  void define(StackId stack) {
+    if (stack == 0 || !stacks_.insert(stack).second) return;
+    const StackId caller = trace_.stacks.caller(stack);
+    define(caller);
+    const Frame& frame = trace_.stacks[trace_.stacks.innermost(stack)];
+    const std::uint64_t function = writer_.name(trace_.names[frame.function]),
+                        file = writer_.name(trace_.names[frame.file]);
+    writer_.add(drain, 0, EventType::stack, stack | std::uint64_t{caller} << 32, {{function | file << 32, frame.line}});
   }
 
   bool is_mpi(const Slices& slices, std::size_t i) const {
@@ -116,7 +152,8 @@ class RankFile {
   const Trace& trace_;
   const Rank& rank_;
   format::TraceWriter writer_;
-  std::uint32_t track_ = 0;  // the last one given to a thread
+  std::uint32_t track_ = 0;   // the last one given to a thread
+  std::set<StackId> stacks_;  // that are defined
 };
 
 // Writes each rank of the trace to DIRECTORY/rankN.pace.

@@ -6,7 +6,9 @@
 #include <QFile>
 #include <QLabel>
 #include <QListWidget>
+#include <QTabWidget>
 #include <QTemporaryDir>
+#include <algorithm>
 
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/user.h"
@@ -80,6 +82,28 @@ const ActionChecks all{
        });
        user.press(keys);
        EXPECT_TRUE(seen);
+     }},
+    {"Ctrl+Alt+K",
+     [](const QString& keys) {
+       User user;
+       auto* tabs = user.window.findChild<QTabWidget*>();
+       ViewState& other = user.window.show_run(index_run("other", simulate({.ranks = 3, .iterations = 6})))->state();
+       const auto fourth = [](ViewState& state) {
+         const auto& all = state.run().iterations;
+         const auto one = std::ranges::find(all, 4, &RunIteration::number);
+         return TimeRange{double(one->start_ns), double(one->end_ns)};
+       };
+       other.select_range(fourth(other));
+       tabs->setCurrentIndex(0);
+       EXPECT_FALSE(user.state().selected_range()) << "not linked yet";
+       tabs->setCurrentIndex(1);
+       user.press(keys);
+       tabs->setCurrentIndex(0);
+       EXPECT_EQ(user.state().selected_range(), fourth(user.state()));
+       user.press(keys);
+       user.state().select_range(std::nullopt);
+       tabs->setCurrentIndex(1);
+       EXPECT_TRUE(other.selected_range()) << "no longer linked";
      }},
     {"Ctrl+R",
      [](const QString& keys) {

@@ -274,6 +274,21 @@ const ActionChecks all{
            user.page->findChild<PanelDocks*>()->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly);
        EXPECT_TRUE(std::ranges::any_of(bars, &QTabBar::isVisible)) << "the tabs are there again";
      }},
+    {"Ctrl+Alt++ Ctrl+Alt+=",
+     [](const QString& keys) {
+       remember_scale(1);
+       User user;
+       user.press(keys);
+       EXPECT_EQ(remembered_scale(), 1.25);
+     }},
+    {"Ctrl+Alt+-",
+     [](const QString& keys) {
+       remember_scale(1.5);
+       User user;
+       user.press(keys);
+       EXPECT_EQ(remembered_scale(), 1.25);
+       remember_scale(1);
+     }},
     {"Ctrl+Alt+L", [](const QString& keys) { EXPECT_FALSE(is_dark(keys, "Ctrl+Alt+D")); }},
     {"Ctrl+Alt+D",
      [](const QString& keys) {

@@ -142,6 +142,37 @@ TEST_F(Comparison, SelectsAnIterationInBothRuns) {
   EXPECT_FALSE(page->state_of_b().selected_range());
 }
 
+// Two runs in tabs: the view and the selection of one of them are taken over to the other one.
+TEST(LinkedViews, ShowTheSameTimeOfTheSameIteration) {
+  ViewState from(*base_run()), to(*slower_run());
+  const auto common = common_iterations(*base_run(), *slower_run());
+  const CommonIteration& one = common[20];
+  const auto begin = double(one.a.start_ns);
+  from.show_part({begin + 1e6, begin + 5e6});
+  from.select_range(TimeRange{begin + 2e6, begin + 3e6}, {1});
+  const auto slices_named = [](const viewer::Run& run, std::size_t number) {
+    const auto& slices = run.trace.ranks[1].tracks[0].slices;
+    for (std::uint32_t i = 0;; ++i) {
+      if (run.trace.name_of(slices, i) == "backward" && number-- == 0)
+        return SliceRef{.rank = 1, .track = 0, .slice = i};
+    }
+  };
+  from.select(slices_named(*base_run(), 20));
+  follow_selection(from, to);
+  const double shift = double(one.b.start_ns - one.a.start_ns);
+  EXPECT_NEAR(to.axis().visible().begin_ns, begin + 1e6 + shift, 1);
+  EXPECT_NEAR(to.axis().visible().length(), 4e6, 1);
+  EXPECT_NEAR(to.selected_range()->begin_ns, begin + 2e6 + shift, 1);
+  EXPECT_EQ(to.selected_ranks(), std::set<std::size_t>{1});
+  EXPECT_EQ(to.selected(), slices_named(*slower_run(), 20));
+  from.select_range(TimeRange{double(common[7].a.start_ns), double(common[7].a.end_ns)});
+  from.select(std::nullopt);
+  follow_selection(from, to);
+  EXPECT_EQ(to.selected_range(), (TimeRange{double(common[7].b.start_ns), double(common[7].b.end_ns)}))
+      << "the iteration, which is longer there";
+  EXPECT_FALSE(to.selected());
+}
+
 TEST_F(Comparison, MovesARangeThatIsNoIterationByTheOffset) {
   page->coupling().align_at(3);
   const TimeRange range{a().visible().begin_ns + 1e7, a().visible().begin_ns + 3e7};

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "tests/unit/analysis/merge_files.h"
-#include "tests/unit/viewer/page.h"
 #include "tests/unit/viewer/painted_texts.h"
+#include "tests/unit/viewer/user.h"
 #include "viewer/comparison/choose_runs.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/merging/merge_dialog.h"
@@ -53,28 +53,8 @@ class Contrast : public testing::TestWithParam<const char*> {
   }
 };
 
-class ContrastPage : public Page {
- public:
-  ContrastPage()
-      : Page(index_run("states", simulate({.ranks = 4,
-                                           .iterations = 8,
-                                           .layers = true,
-                                           .slow_rank = 2,
-                                           .slowness = 1.5,
-                                           .slow_iteration = 5,
-                                           .switch_ns = 500'000}))) {}
-  using Page::finish;
-  using Page::first_named;
-  using Page::page;
-  using Page::state;
-  using Page::window;
-
- private:
-  void TestBody() override {}
-};
-
 TEST_P(Contrast, OfTextsOnEveryPanelIsEnough) {
-  ContrastPage page;
+  User page(run_with_texts(4));
   page.state().set_all_counters_unfolded(true);
   const double at_ns = page.state().range_of_iterations(2, 2)->begin_ns;
   page.state().set_bookmarks({{.time_ns = at_ns, .text = "a note"}});

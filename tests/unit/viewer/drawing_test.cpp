@@ -10,6 +10,7 @@
 #include "analysis/trace/builder.h"
 #include "viewer/drawing/colour_space.h"
 #include "viewer/drawing/colour_vision.h"
+#include "viewer/drawing/gpu_strip.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 
@@ -64,6 +65,37 @@ TEST(Oklab, GoesBothWays) {
     EXPECT_LE(std::abs(qBlue(back) - qBlue(colour)), 1);
   }
   EXPECT_NEAR(oklab(0xffffffff).lightness, 1, 1e-4);
+}
+
+TEST(GpuStrip, DividesCommunicationIntoWhatComputationHidesAndTheRest) {
+  const GpuStrip strip({.compute = {{0, 1000}}, .communication = {{500, 1500}}, .all = {{0, 1500}}});
+  const auto whole = strip.between(0, 2000), inside = strip.between(250, 750);
+  EXPECT_EQ(whole.compute, 1000);
+  EXPECT_EQ(whole.hidden, 500);
+  EXPECT_EQ(whole.exposed, 500);
+  EXPECT_EQ(whole.idle, 500);
+  EXPECT_EQ(inside.compute, 500);
+  EXPECT_EQ(inside.hidden, 250);
+  EXPECT_EQ(inside.exposed, 0);
+  EXPECT_EQ(inside.idle, 0);
+  EXPECT_TRUE(GpuStrip({}).empty());
+
+  // The upper lane is computation, the lower one communication: pale, then strong.
+  TimeAxis axis(0, 2000);
+  axis.set_width(200);
+  QImage image(200, 9, QImage::Format_RGB32);
+  const Theme theme = Theme::light();
+  {
+    QPainter painter(&image);
+    strip.paint(painter, axis, image.rect(), theme);
+  }
+  const auto at = [&](double time_ns, int y) { return image.pixel(static_cast<int>(axis.x_of(time_ns)), y); };
+  const QRgb exposed = phase_colour(analysis::Phase::communication, theme);
+  EXPECT_EQ(at(500, 2), phase_colour(analysis::Phase::forward, theme));
+  EXPECT_EQ(at(1200, 2), theme.background);
+  EXPECT_EQ(at(250, 6), theme.background);
+  EXPECT_EQ(at(750, 6), blend(exposed, theme.background, 40));
+  EXPECT_EQ(at(1200, 6), exposed);
 }
 
 TEST(Labels, LeaveOutBeginningsThatNamesShare) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/palette.h"
 
 namespace paceline::viewer {
@@ -159,6 +160,17 @@ inline std::vector<PaintedText> painted_texts(QWidget& widget) {
   TextDevice device(widget.size());
   widget.render(&device);
   return device.texts();
+}
+
+// With everything that has texts: layers, counters, findings, states of threads.
+inline std::shared_ptr<const Run> run_with_texts(int ranks) {
+  return index_run("states", simulate({.ranks = ranks,
+                                       .iterations = 8,
+                                       .layers = true,
+                                       .slow_rank = 2,
+                                       .slowness = 1.5,
+                                       .slow_iteration = 5,
+                                       .switch_ns = 500'000}));
 }
 
 }  // namespace paceline::viewer

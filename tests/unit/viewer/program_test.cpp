@@ -103,6 +103,20 @@ TEST_F(ProgramTest, DrawsTheRequestedRange) {
   for (const double share : {0.1, 0.5, 0.8}) EXPECT_TRUE(has_colour(image, analysis::Phase::backward, share));
 }
 
+TEST_F(ProgramTest, GoesToThePlaceOfAnOptionAndOfALink) {
+  const QString link = "paceline:" + directory.path() + "?at=50 ms";
+  for (const QStringList& place : {QStringList{"--at", "50 ms", directory.path()}, QStringList{link}}) {
+    const Outcome outcome = run_program(QStringList{"--screenshot", picture} + place);
+    ASSERT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
+    const QImage image(picture);
+    for (const double share : {0.1, 0.5, 0.8}) EXPECT_TRUE(has_colour(image, analysis::Phase::backward, share));
+  }
+  const Outcome outcome = run_program({"--screenshot", picture, "--at", "rank 7", directory.path()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.errors.last().contains("--at: The run has the ranks 0 to 0"))
+      << outcome.errors.last().toStdString();
+}
+
 TEST_F(ProgramTest, DrawsTheComparisonAndTheListOfMergedFiles) {
   Outcome outcome = run_program(
       {"--compare", "--screenshot", picture, "--size", "1000x700", directory.path(), directory.path() + "/rank0.pace"});

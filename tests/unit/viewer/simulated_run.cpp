@@ -165,4 +165,21 @@ analysis::Trace simulate(const SimulatedRun& what) {
   return builder.finish();
 }
 
+void add_samples(analysis::Trace& trace, std::int64_t period_ns,
+                 const std::function<const char*(int rank, std::int64_t time_ns)>& function_at) {
+  const auto stack_of = [&](analysis::StackId caller, const char* function) {
+    const auto name = trace.names.intern(function), file = trace.names.intern("/src/train.py");
+    return trace.stacks.stack(caller, trace.stacks.frame({name, file, 1}));
+  };
+  const auto main = stack_of(0, "main");
+  for (analysis::Rank& rank : trace.ranks) {
+    analysis::StackSamples& samples = rank.tracks[0].stacks;
+    samples.period_ns = period_ns;
+    for (std::int64_t time = 0; time < rank.end_ns; time += period_ns) {
+      samples.time_ns.push_back(time);
+      samples.stack.push_back(stack_of(main, function_at(rank.rank, time)));
+    }
+  }
+}
+
 }  // namespace paceline::viewer

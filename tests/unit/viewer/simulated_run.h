@@ -3,6 +3,8 @@
 // domains, categories and arguments, with durations drawn from a fixed seed.
 #pragma once
 
+#include <functional>
+
 #include "viewer/session/run.h"
 
 namespace paceline::viewer {
@@ -22,5 +24,10 @@ struct SimulatedRun {
 };
 
 analysis::Trace simulate(const SimulatedRun& what);
+
+// Adds a sample of the stack of each main thread every `period_ns`. Its function, at a time of a rank, is called by
+// main().
+void add_samples(analysis::Trace& trace, std::int64_t period_ns,
+                 const std::function<const char*(int rank, std::int64_t time_ns)>& function_at);
 
 }  // namespace paceline::viewer

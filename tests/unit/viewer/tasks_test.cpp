@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tests/unit/viewer/user.h"
+#include "viewer/comparison/choose_runs.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/columns.h"
 #include "viewer/panels/findings_bar.h"
@@ -197,25 +198,43 @@ TEST(Tasks, WhatDiffersInTheStacksOfARank) {
                                     .slowness = 1.5,
                                     .slow_iteration = 5,
                                     .switch_ns = 500'000});
-  const auto stack_of = [&](const char* function) {
-    return trace.stacks.stack(
-        0, trace.stacks.frame({trace.names.intern(function), trace.names.intern("/src/train.py"), 1}));
-  };
-  const auto work = stack_of("work"), augment = stack_of("augment");
-  for (analysis::Rank& rank : trace.ranks) {
-    analysis::StackSamples& samples = rank.tracks[0].stacks;
-    samples.period_ns = 1'000'000;
-    for (std::int64_t time = 0; time < rank.end_ns; time += samples.period_ns) {
-      const bool slow = rank.rank == 2 && time / samples.period_ns % 3 == 0;
-      samples.time_ns.push_back(time), samples.stack.push_back(slow ? augment : work);
-    }
-  }
+  add_samples(trace, 1'000'000, [](int rank, std::int64_t time_ns) {
+    return rank == 2 && time_ns / 1'000'000 % 3 == 0 ? "augment" : "work";
+  });
   CountedTask task(index_run("stacks", std::move(trace)));
   task.click_finding("Rank 2");
   auto* graph = task.user.page->findChild<FlameGraph*>();
   EXPECT_TRUE(is_seen(graph));
   EXPECT_EQ(graph->chart().tree().one, "rank 2");
   EXPECT_EQ(graph->findChild<QLineEdit*>()->text(), "augment");
+}
+
+// Both are open in tabs, so the dialog names them already.
+TEST(Tasks, TwoComparedRuns) {
+  const auto run_of = [](const char* path, double slowness) {
+    return index_run(path, simulate({.ranks = 2, .iterations = 40, .layers = false, .slowness = slowness}));
+  };
+  CountedTask task(run_of("/runs/slower", 1.5));
+  User& user = task.user;
+  user.window.show_run(run_of("/runs/base", 1));
+  user.finish();
+  user.answer<ChooseRuns>([](ChooseRuns& dialog) { QTest::keyClick(&dialog, Qt::Key_Return); });
+  task.count(1);
+  task.press("Ctrl+Alt+C");
+  const auto compared = [&] { return dynamic_cast<ComparisonPage*>(user.window.current_tab()); };
+  ASSERT_TRUE(QTest::qWaitFor([&] { return compared() != nullptr; }, 20'000));
+  compared()->finish();
+  EXPECT_TRUE(compared()->verdict().contains("slower is slower")) << compared()->verdict().toStdString();
+  const TableModel& model = compared()->table().model();
+  int judged = 0;
+  for (int row = 0; row < model.rowCount(); ++row) {
+    const QStringList texts = model.texts(row);
+    if (texts[0] == "backward" || texts[0] == "forward") {
+      ++judged;
+      EXPECT_EQ(texts[2] == "slower", texts[0] == "backward") << texts[2].toStdString();
+    }
+  }
+  EXPECT_EQ(judged, 2);
 }
 
 }  // namespace

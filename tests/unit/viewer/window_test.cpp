@@ -8,6 +8,7 @@
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
+#include <QPushButton>
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -193,6 +194,66 @@ TEST_F(Page, ChangesTheTheme) {
   };
   EXPECT_TRUE(choose("&Dark theme"));
   EXPECT_FALSE(choose("&Light theme"));
+}
+
+TEST(Sessions, OpenAgainAsTheyWereLeft) {
+  const QTemporaryDir folder;
+  const QString runs[] = {folder.path() + "/a", folder.path() + "/b"};
+  for (const QString& run : runs) {
+    analysis::write_run(simulate({.ranks = 2, .iterations = 4, .layers = false}), run.toStdString());
+  }
+  const auto opened = [](Window& window, int tabs) {
+    auto* pages = window.findChild<QTabWidget*>();
+    std::vector<RunPage*> found;
+    EXPECT_TRUE(QTest::qWaitFor(
+        [&] {
+          found.clear();
+          for (int i = 0; i < pages->count(); ++i) {
+            if (auto* page = qobject_cast<RunPage*>(pages->widget(i))) found.push_back(page);
+          }
+          return int(found.size()) == tabs;
+        },
+        20'000));
+    return found;
+  };
+  {
+    Window window;
+    window.set_remembering(true);
+    window.show();
+    for (const QString& run : runs) window.open(run);
+    const auto pages = opened(window, 2);
+    ASSERT_EQ(pages.size(), 2u);
+    pages[1]->state().set_bookmarks({{.time_ns = 1e8, .text = "here"}});
+    window.close();
+  }
+  Window window;
+  window.set_remembering(true);
+  window.show();
+  window.reopen();
+  const auto pages = opened(window, 2);
+  ASSERT_EQ(pages.size(), 2u);
+  EXPECT_EQ(pages[0]->run().path, runs[0]);
+  EXPECT_EQ(pages[1]->run().path, runs[1]);
+  ASSERT_EQ(pages[1]->state().bookmarks().size(), 1u);
+  EXPECT_EQ(pages[1]->state().bookmarks()[0].text, "here");
+  EXPECT_TRUE(pages[0]->state().bookmarks().empty());
+  EXPECT_FALSE(QFile::exists(view_file_of(runs[1]))) << "nothing is written beside the trace";
+}
+
+TEST(RecentRuns, OpenFromTheStartPage) {
+  const QTemporaryDir folder;
+  const QString run = folder.path() + "/again";
+  analysis::write_run(simulate({.ranks = 1, .iterations = 2, .layers = false}), run.toStdString());
+  remember_run({.paths = {run}});
+  Window window;
+  window.show();
+  QPushButton* again = nullptr;
+  for (auto* button : window.findChildren<QPushButton*>()) {
+    if (button->toolTip() == run) again = button;
+  }
+  ASSERT_NE(again, nullptr);
+  QTest::mouseClick(again, Qt::LeftButton);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return window.current_page() != nullptr; }, 20'000));
 }
 
 TEST(RecentRuns, AreTheLatestFirstAndEachOnce) {
