@@ -17,7 +17,7 @@ import weakref
 from _thread import get_ident
 
 from . import group_hooks, ranges
-from .training import hooked
+from .training import hooked, in_range
 
 attach, pop = ranges.phases.attach, ranges.pop
 push_collective, start_collective = ranges.push_collective, ranges.start_collective
@@ -398,11 +398,9 @@ def install(torch):
         def init_process_group(*args, **kwargs):
             if not attach():
                 return original(*args, **kwargs)
-            ranges.phases.enter_startup()
-            try:
-                return original(*args, **kwargs)
-            finally:
-                ranges.phases.leave()
+            result = in_range(ranges.phases.enter_startup, original, args, kwargs)
+            ranges.note_rank(distributed.get_rank(), distributed.get_world_size())
+            return result
 
         return init_process_group
 
