@@ -72,8 +72,8 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
   const auto how = rank.facts.find("counter_error_source");
   rank.clock_error_source =
       how != rank.facts.end() ? how->second : "bound for any machine whose kernel relies on the counter";
-  for (const char* said_elsewhere :
-       {"rank", "world_size", "training_thread", "counter_error_ns", "counter_error_source", "spawned_by_mpi", "spawned_processes"}) {
+  for (const char* said_elsewhere : {"rank", "world_size", "training_thread", "counter_error_ns",
+                                     "counter_error_source", "spawned_by_mpi", "spawned_processes"}) {
     rank.facts.erase(said_elsewhere);
   }
   rank.ended = file.header.closed != 0;
