@@ -71,6 +71,8 @@ class Slow(torch.autograd.Function):
 
     @staticmethod
     def backward(context, of):
+        if not is_faulty:
+            return of
         if FAULT == "hook":
             spend(SECONDS)
         elif FAULT == "buckets":
@@ -90,7 +92,7 @@ def network():
     modules = [Stem()]
     for layer in range(LAYERS):
         modules.append(torch.nn.Linear(WIDTH, WIDTH, bias=False))
-        if is_faulty and (FAULT == "buckets" or layer == 0 and FAULT in ("hook", "hang-backward")):
+        if FAULT == "buckets" or layer == 0 and FAULT in ("hook", "hang-backward"):  # both ranks pay for the module
             modules.append(Late())
     return torch.nn.Sequential(*modules)
 
