@@ -404,5 +404,13 @@ def install(torch):
 
         return init_process_group
 
-    if hooked(distributed, "init_process_group", make_start):
-        distributed.distributed_c10d.init_process_group = distributed.init_process_group
+    def make_end(original):
+        def destroy_process_group(*args, **kwargs):
+            ranges.phases.begin_interlude()  # the last iteration is over
+            return original(*args, **kwargs)
+
+        return destroy_process_group
+
+    for name, make in (("init_process_group", make_start), ("destroy_process_group", make_end)):
+        if hooked(distributed, name, make):
+            setattr(distributed.distributed_c10d, name, getattr(distributed, name))
