@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <set>
 
 #include "analysis/graph/track_phases.h"
 #include "analysis/phases/iterations.h"

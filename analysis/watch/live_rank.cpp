@@ -151,7 +151,8 @@ void LiveRank::add(std::span<const NewEvents> news, const format::TraceFacts& fa
     if (place == tracks_.end() || place->id != part.track) tracks_.insert(place, {part.track, part.thread_id, {}});
   }
   // The main thread, as the importer chooses it. Its events come first, because those of others are no news after them.
-  const auto own = std::ranges::find(tracks_, facts.header.pid, &format::Track::thread_id);
+  const auto own =
+      std::ranges::find(tracks_, main_thread_of(process_.file, process_.definitions), &format::Track::thread_id);
   const std::uint32_t main = own != tracks_.end() ? own->id : tracks_.empty() ? 0 : tracks_.front().id;
   for (const bool of_main : {true, false}) {
     for (const NewEvents& part : news) {

@@ -31,13 +31,15 @@ def output_of(*command):
 
 
 def recorded(paceline, python, way, fault, folder):
-    """What the job printed. A job that hangs is ended once a rank has said so for a while."""
+    """What the job printed. A job that hangs is ended once a rank has said so for a while; on a machine with too few
+    processors for all its programs, one that does not hang may say so, too."""
     errors = f"{folder}/errors"
-    command = [paceline, "record", "--pytorch", "--scheduler", "sums", "--hang", "3", "-o", folder + "/run", "--",
+    hang = ["--hang", "3"] if fault in HANGS else []
+    command = [paceline, "record", "--pytorch", "--scheduler", "sums", *hang, "-o", folder + "/run", "--",
                python, LAUNCH, "--fork", "2", PROGRAM, way, fault, MILLISECONDS]
     with open(errors, "w") as file:
         job = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
-    end = time.monotonic() + 200
+    end = time.monotonic() + 400
     while job.poll() is None and time.monotonic() < end:
         time.sleep(0.2)
         if "hang? rank" in pathlib.Path(errors).read_text():

@@ -72,8 +72,8 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
   const auto how = rank.facts.find("counter_error_source");
   rank.clock_error_source =
       how != rank.facts.end() ? how->second : "bound for any machine whose kernel relies on the counter";
-  for (const char* said_elsewhere :
-       {"rank", "world_size", "counter_error_ns", "counter_error_source", "spawned_by_mpi", "spawned_processes"}) {
+  for (const char* said_elsewhere : {"rank", "world_size", "training_thread", "counter_error_ns",
+                                     "counter_error_source", "spawned_by_mpi", "spawned_processes"}) {
     rank.facts.erase(said_elsewhere);
   }
   rank.ended = file.header.closed != 0;
@@ -91,10 +91,11 @@ std::string process_label(const PaceProcess& process) { return fmt::format("proc
 
 constexpr std::size_t no_track = ~std::size_t{0};
 
-// The track of the process's first thread; `otherwise` if that thread recorded nothing.
+// The track of the thread that trains; `otherwise` if that thread recorded nothing.
 std::size_t main_index_of(const PaceProcess& process, std::size_t otherwise) {
   const auto tracks = process.events.tracks();
-  const auto main = std::ranges::find(tracks, process.file.header.pid, &PaceEvents::TrackId::thread_id);
+  const std::uint64_t thread = main_thread_of(process.file, process.definitions);
+  const auto main = std::ranges::find(tracks, thread, &PaceEvents::TrackId::thread_id);
   return main == tracks.end() ? otherwise : static_cast<std::size_t>(main - tracks.begin());
 }
 
@@ -152,7 +153,7 @@ class RankImport {
       info.ended = process.file.header.closed != 0;
       info.command = process.file.command;
       info.facts.insert(process.definitions.settings.begin(), process.definitions.settings.end());
-      for (const char* said_elsewhere : {"rank", "world_size"}) info.facts.erase(said_elsewhere);
+      for (const char* said_elsewhere : {"rank", "world_size", "training_thread"}) info.facts.erase(said_elsewhere);
       import.add_rank_facts();
     }
     TrackBuilder* main = import.add_tracks(main_index_of(process, no_track), false, goes_on ? main_track_ : nullptr);

@@ -169,6 +169,8 @@ class Families {
       }
       return;
     }
+    // Workers do not take part in communication: a process that got its rank from MPI or torch.distributed is none.
+    if (processes_[family.files.front()].definitions.settings.contains("rank")) return;
     const auto forks = std::min(static_cast<std::size_t>(file.forked), file.ancestors.size());
     if (forks > 0) {
       family.unrecorded_parent = process_key(file, file.ancestors[forks - 1]);
@@ -325,6 +327,11 @@ std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file) {
   const std::int64_t start = file.header.process_start_utc_ns;
   const double age = static_cast<double>(file.header.start_utc_ns) - static_cast<double>(start);
   return start > 0 && age > -1e9 && age < static_cast<double>(format::longest_process_age_ns) ? start : 0;
+}
+
+std::uint64_t main_thread_of(const format::TraceFacts& file, const PaceDefinitions& definitions) {
+  const int training = setting(definitions, "training_thread", -1);
+  return training >= 0 ? static_cast<std::uint64_t>(training) : file.header.pid;
 }
 
 PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes) {

@@ -36,6 +36,9 @@ struct PaceProcesses {
   std::vector<PaceProcess> others;  // all other files, by start time
 };
 
+// The system's id of the thread that trains: the process's first one, unless the recorder saw another train.
+std::uint64_t main_thread_of(const format::TraceFacts& file, const PaceDefinitions& definitions);
+
 // Reads each file's definitions and groups the processes by their ancestors, never by the events that they recorded:
 //
 // - Files with one PID namespace, process id and start belong to one process, unless their ranks differ. After exec it

@@ -2,6 +2,7 @@
 #include "profiler/inject/process/lifecycle.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -198,6 +199,19 @@ bool open_recorder(std::int64_t longest_wait_ns) {
   if (file_state.load(std::memory_order_acquire) == FileState::unopened) open_if(FileState::unopened, open_once);
   if (file_is_being_opened()) await_opening(longest_wait_ns);
   return file_is_open();
+}
+
+void record_rank(std::int32_t rank, std::int32_t ranks, bool replaces) {
+  format::FileHeader& header = *session.file.header;
+  if (replaces || header.rank < 0) {
+    std::atomic_ref<std::int32_t>(header.rank).store(rank, std::memory_order_relaxed);
+    std::atomic_ref<std::int32_t>(header.world_size).store(ranks, std::memory_order_relaxed);
+  }
+  char text[16];
+  snprintf(text, sizeof text, "%d", rank);
+  record_setting("rank", text);
+  snprintf(text, sizeof text, "%d", ranks);
+  record_setting("world_size", text);
 }
 
 void close_recorder() {

@@ -17,6 +17,10 @@ bool open_recorder(std::int64_t longest_wait_ns = wait_in_handlers_ns);
 // True while a thread opens the file, after open_recorder() returned false because it waited in vain.
 inline bool file_is_being_opened() { return file_state.load(std::memory_order_acquire) == FileState::opening; }
 
+// What a library for communication says of this process, whose file is open. The header keeps a rank that a launcher
+// gave, unless `replaces` is true.
+void record_rank(std::int32_t rank, std::int32_t ranks, bool replaces);
+
 // Ends the recording: drains all chunks and compacts the file. Later events are ignored. Has no effect when called
 // twice or in a child.
 void close_recorder();

@@ -17,7 +17,7 @@ import weakref
 from _thread import get_ident
 
 from . import group_hooks, ranges
-from .training import hooked
+from .training import hooked, in_range
 
 attach, pop = ranges.phases.attach, ranges.pop
 push_collective, start_collective = ranges.push_collective, ranges.start_collective
@@ -398,13 +398,19 @@ def install(torch):
         def init_process_group(*args, **kwargs):
             if not attach():
                 return original(*args, **kwargs)
-            ranges.phases.enter_startup()
-            try:
-                return original(*args, **kwargs)
-            finally:
-                ranges.phases.leave()
+            result = in_range(ranges.phases.enter_startup, original, args, kwargs)
+            ranges.note_rank(distributed.get_rank(), distributed.get_world_size())
+            return result
 
         return init_process_group
 
-    if hooked(distributed, "init_process_group", make_start):
-        distributed.distributed_c10d.init_process_group = distributed.init_process_group
+    def make_end(original):
+        def destroy_process_group(*args, **kwargs):
+            ranges.phases.begin_interlude()  # the last iteration is over
+            return original(*args, **kwargs)
+
+        return destroy_process_group
+
+    for name, make in (("init_process_group", make_start), ("destroy_process_group", make_end)):
+        if hooked(distributed, name, make):
+            setattr(distributed.distributed_c10d, name, getattr(distributed, name))

@@ -2,15 +2,15 @@
 """Collectives that are called from C++: functional collectives, DTensor, tensor parallelism, code that torch.compile made.
 
 They pass the methods that collectives.py replaces. From PyTorch 2.15 on a process group tells of every collective before and
-after it is issued. What a replaced method issues is recorded there, and left out here. The wait for the result of a
-functional collective is AsyncCollectiveTensor.trigger_wait(); code of torch.compile waits in C++, which nothing tells of.
+after it is issued. What a replaced method issues is recorded there, and left out here. Forwards and backwards wait for the
+results of functional collectives in wait_tensor(); code of torch.compile waits in C++, which nothing tells of.
 """
 import atexit
 import itertools
 from _thread import get_ident
 
 from . import ranges
-from .training import hooked
+from .training import function_around, hooked, is_compiling_of
 
 _METHODS = {"ALLGATHER_BASE": "_allgather_base", "REDUCE_SCATTER_BASE": "_reduce_scatter_base"}  # others: in lower case
 _PARTS = {"gather": "input_tensors", "scatter": "output_tensors"}  # where every rank has its own part alone
@@ -84,19 +84,22 @@ def install(torch, observer, names, bytes_of, device_of):
 
     hooked(c10d, "_register_process_group", make_register)
 
+    is_compiling = is_compiling_of(torch)
+
     def make_wait(original):
-        def trigger_wait(self):
-            request = 0 if self.completed else observer.last_unseen.get(get_ident(), 0)
+        def wait(*args, **kwargs):
+            request = observer.last_unseen.get(get_ident(), 0)
             if not request:
-                return original(self)
+                return original(*args, **kwargs)
             ranges.push_wait(request, request)
             try:
-                return original(self)
+                return original(*args, **kwargs)
             finally:
                 ranges.pop()
 
-        return trigger_wait
+        return function_around(wait, original, is_compiling)
 
     from torch.distributed import _functional_collectives
 
-    hooked(_functional_collectives.AsyncCollectiveTensor, "trigger_wait", make_wait)
+    for name in ("wait_tensor", "wait_tensors"):
+        hooked(_functional_collectives, name, make_wait)

@@ -40,6 +40,7 @@ class _Table(ctypes.Structure):
         ("for_python", _function(ctypes.POINTER(_PythonFunction), ctypes.POINTER(_Python))),
         ("count_backwards", _function(_word)),
         ("count_batches", _function(_word)),
+        ("note_rank", _function(None, ctypes.c_int32, ctypes.c_int32)),
     ]
 
 
@@ -79,7 +80,7 @@ phases = types.SimpleNamespace(**{
 push, pop, mark_value = _table.push, _table.pop, _table.mark_value
 push_collective, start_collective = _table.push_collective, _table.start_collective
 start_message, end, push_wait = _table.start_message, _table.end, _table.push_wait
-count_backwards, count_batches = _table.count_backwards, _table.count_batches
+count_backwards, count_batches, note_rank = _table.count_backwards, _table.count_batches, _table.note_rank
 
 
 def hook(name, original):

@@ -95,6 +95,57 @@ for (image,) in DataLoader(TensorDataset(torch.ones(20, 4)), 4):
 """)
         self.assertEqual(count, 5)
 
+    def test_another_thread_trains_and_a_further_one_fetches(self):
+        """The trace has the iterations on the thread that trains, whichever fetches the batches."""
+        loop = """
+import queue, threading
+optimizer, batches = torch.optim.SGD(model.parameters(), lr=0.1), queue.Queue()
+def fetch():
+    for (image,) in DataLoader(TensorDataset(torch.ones(20, 4)), 4):
+        batches.put(image)
+    batches.put(None)
+def train():
+    while (image := batches.get()) is not None:
+        optimizer.zero_grad()
+        model(image).sum().backward()
+        optimizer.step()
+    with torch.no_grad():
+        model(torch.ones(4, 4))
+fetching = threading.Thread(target=fetch)
+fetching.start()
+"""
+        for how in "fetching.join(); train()", "training = threading.Thread(target=train); training.start(); training.join()":
+            count, outside = self.record_loop(loop + how)
+            self.assertEqual((count, outside), (5, ["evaluate"]))
+            self.run_program("rm", "-r", "run")
+
+    def test_ranks_that_a_script_spawns_are_those_of_its_process_group(self):
+        """Neither the script that starts them nor their environment says so; the last rank is the first to start."""
+        for variables in "", "os.environ.update(RANK=str(rank), WORLD_SIZE='2')":
+            recorded = self.record(PYTHON, self.script(f"""
+import os
+import torch
+def rank_of(number, file):
+    rank = 1 - number
+    {variables}
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", "file://" + file, rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        model(torch.ones(8, 4)).sum().backward()
+        optimizer.step()
+    torch.distributed.destroy_process_group()
+    print(f"rank {{rank}}: {{os.getpid()}}", flush=True)
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(rank_of, (os.path.abspath("meeting"),), nprocs=2)
+"""))
+            self.assert_nothing_said(recorded)
+            self.assertEqual(self.report()["runs"][0]["iterations"]["count"], 5)
+            self.assertEqual(sorted({f"rank {row['rank']}: {row['pid']}" for row in self.events() if row["pid"]}),
+                             sorted(recorded.stdout.split("\n")[:-1]))
+            self.run_program("rm", "-r", "run")
+
 
 if __name__ == "__main__":
     end_without_torch()

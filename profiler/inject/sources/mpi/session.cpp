@@ -32,14 +32,7 @@ bool clocks_compared = false, by_sessions = false, has_world = false;
 // MPI's own answer replaces the rank that the launcher's variables gave.
 void correct_rank() {
   int rank = -1, size = -1;
-  if (mpi.comm_rank(mpi.world, &rank) != 0 || mpi.comm_size(mpi.world, &size) != 0) return;
-  std::atomic_ref<std::int32_t>(session.file.header->rank).store(rank, std::memory_order_relaxed);
-  std::atomic_ref<std::int32_t>(session.file.header->world_size).store(size, std::memory_order_relaxed);
-  char text[16];
-  snprintf(text, sizeof text, "%d", rank);
-  record_setting("rank", text);
-  snprintf(text, sizeof text, "%d", size);
-  record_setting("world_size", text);
+  if (mpi.comm_rank(mpi.world, &rank) == 0 && mpi.comm_size(mpi.world, &size) == 0) record_rank(rank, size, true);
 }
 
 // Processes that MPI_Comm_spawn started have ranks of their own, which must not be mistaken for those of the first

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/inject/sources/script/phases.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "profiler/inject/buffer/hot.h"
+#include "profiler/inject/buffer/names.h"
 #include "profiler/inject/sources/script/ranges.h"
 
 namespace paceline::inject {
@@ -77,10 +81,25 @@ void end_iteration() {
   training.is_open = false;
 }
 
+// True if the calling thread has the iterations, or takes them because no thread has them yet. A reader of the trace
+// looks for them on the first thread of the process, unless it is told another one.
+bool has_iterations() {
+  if (training.thread == nullptr) {
+    training.thread = &script_thread;
+    if (gettid() != getpid()) {
+      char number[16];
+      snprintf(number, sizeof number, "%d", static_cast<int>(gettid()));
+      record_setting("training_thread", number);
+    }
+  }
+  return training.thread == &script_thread;
+}
+
 void work(bool new_batch) {
   if (script_thread.depth != 0 || !attach_script()) return;
-  if (training.thread == nullptr) training.thread = &script_thread;
-  if (training.thread != &script_thread || training.marks_steps) return;
+  // A thread that the script started may fetch batches for the one that trains.
+  if (training.thread == nullptr && new_batch && gettid() != getpid()) return;
+  if (!has_iterations() || training.marks_steps) return;
   if (!training.is_open) {
     begin_iteration();
   } else if (is_complete() && (new_batch || training.finished)) {
@@ -271,8 +290,7 @@ void note_optimizer() { training.has_optimizer = true; }
 
 void begin_own_step() {
   if (script_thread.own_steps++ != 0 || script_thread.depth != 0 || !attach_script()) return;
-  if (training.thread == nullptr) training.thread = &script_thread;
-  if (training.thread != &script_thread) return;
+  if (!has_iterations()) return;
   training.in_own_step = true;
   // Fetching the first batch has begun an iteration already, before anyone knew that the script marks its steps.
   const bool goes_on = training.is_open && !training.stepped && !training.marks_steps;

@@ -10,7 +10,8 @@
 // iteration. Where a script has no optimizer, a backward takes the place of the step, and the next batch begins another
 // iteration. An evaluation or a checkpoint after the step ends it too. Only the thread that does the first work for
 // training has iterations, and they begin and end outside all other ranges of the hooks, because ranges of a thread
-// nest. A script that marks its steps itself has no other iterations from its first step on.
+// nest. Fetching a batch is such work on the main thread only: another one may fetch for the thread that trains. A
+// script that marks its steps itself has no other iterations from its first step on.
 //
 // The interpreter's lock protects this state, as all callers hold it.
 #pragma once

@@ -101,6 +101,10 @@ constexpr std::uint64_t name_in(std::uint64_t kind) { return static_cast<std::ui
 
 }  // namespace
 
+void note_rank(std::int32_t rank, std::int32_t ranks) {
+  if (is_attached() && file_is_open()) record_rank(rank, ranks, false);
+}
+
 void mark_kind(std::uint64_t kind) {
   if (!is_attached()) return;
   const nvtxEventAttributes_t attributes = attributes_of(kind);

@@ -22,6 +22,9 @@ std::uint64_t own_kind(const char* name);
 [[gnu::hot]] void push_own_number(std::uint64_t kind, std::int64_t number);
 [[gnu::hot]] void pop_own();
 
+// The script's library for communication gave this process a rank.
+void note_rank(std::int32_t rank, std::int32_t ranks);
+
 void mark_kind(std::uint64_t kind);
 void mark_value(std::uint64_t kind, double value);
 

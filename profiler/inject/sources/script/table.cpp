@@ -36,5 +36,6 @@ const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
     .for_python = paceline::inject::functions_for_python,
     .count_backwards = paceline::inject::count_backwards,
     .count_batches = paceline::inject::count_batches,
+    .note_rank = paceline::inject::note_rank,
 };
 }

@@ -78,6 +78,9 @@ struct paceline_script_ranges_v1 {
   /* The numbers of backwards, and of batches for training, that have begun. */
   uint64_t (*count_backwards)(void);
   uint64_t (*count_batches)(void);
+
+  /* torch.distributed gave this process a rank. */
+  void (*note_rank)(int32_t rank, int32_t ranks);
 };
 
 #ifdef __cplusplus

@@ -361,7 +361,7 @@ def x_transformers():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     for step in range(24):
         optimizer.zero_grad()
-        loss = model(torch.randint(0, 64, (4, 65), generator=torch.Generator().manual_seed(step)))
+        loss = model(torch.randint(0, 64, (4, 64), generator=torch.Generator().manual_seed(step)))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
