@@ -4,8 +4,8 @@
 // The lateness of a rank in an iteration is one value: the time at which it arrived at the last collective of all ranks
 // that some rank awaited (blocked_time.h), without the time in which it was blocked itself since the iteration's start,
 // minus the median of this over the ranks. A delay therefore counts once, however many collectives are in flight, and
-// a rank that is late only because it waited for another does not count as late. block_contrasts.h compares the mean of a rank's lateness
-// with those of the other ranks. tests/bench/judge.cpp measures how often the tests err.
+// a rank that is late only because it waited for another does not count as late. block_contrasts.h compares the mean of
+// a rank's lateness with those of the other ranks. tests/bench/judge.cpp measures how often the tests err.
 #pragma once
 
 #include <cstdint>

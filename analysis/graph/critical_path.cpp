@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <set>
 
 #include "analysis/graph/track_phases.h"
 #include "analysis/phases/iterations.h"

@@ -11,10 +11,10 @@
 namespace paceline::analysis {
 namespace block_contrast_parts {
 
-constexpr double block_times = 1.5;            // least length of a block, in autocorrelation times
-constexpr double least_block = 3;              // iterations: what recurs every few iterations is in each block
-constexpr double cautious_errors = 3;          // standard errors added to the estimate of how alike neighbouring blocks are
-constexpr double usual_blocks = 40;            // a block is longer where the run is
+constexpr double block_times = 1.5;    // least length of a block, in autocorrelation times
+constexpr double least_block = 3;      // iterations: what recurs every few iterations is in each block
+constexpr double cautious_errors = 3;  // standard errors added to the estimate of how alike neighbouring blocks are
+constexpr double usual_blocks = 40;    // a block is longer where the run is
 constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
 constexpr double fewest_blocks = 5;            // fewer do not show their own spread
 constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a column, which then jumps

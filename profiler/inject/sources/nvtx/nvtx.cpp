@@ -358,8 +358,8 @@ InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
 }
 
 // A signal handler that emits while NVTX searches for its tool deadlocks: it waits for the thread that it interrupted.
-// The first search takes some 50 µs, with page faults, lazily bound functions and memory for the loader. So all of it is done
-// once beforehand, and NVTX's own search is short.
+// The first search takes some 50 µs, with page faults, lazily bound functions and memory for the loader. So all of it
+// is done once beforehand, and NVTX's own search is short.
 __attribute__((constructor)) static void shorten_the_search() {
   const char* const path = getenv("NVTX_INJECTION64_PATH");
   void* const tool = path != nullptr && getauxval(AT_SECURE) == 0 ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
