@@ -160,12 +160,9 @@ std::uint32_t intern(std::string_view text) {
 void set_name_listener(NameListener* listener) { name_listener = listener; }
 
 std::string_view name_of(std::uint32_t id) {
-  const Entry* in = table.load(std::memory_order_acquire);
-  for (std::uint32_t at = 0; in != nullptr && at < entries; ++at) {
-    if (in[at].hash.load(std::memory_order_acquire) == 0 || in[at].name->id != id) continue;
-    return {in[at].name->text, in[at].name->length};
-  }
-  return {};
+  if (id == 0 || id > most_names || by_id == nullptr) return {};
+  const Name* name = std::atomic_ref<const Name*>(by_id[id - 1]).load(std::memory_order_acquire);
+  return name == nullptr ? std::string_view() : std::string_view(name->text, name->length);
 }
 
 void reset_names_in_child() { pthread_mutex_init(&insertion, nullptr); }

@@ -27,7 +27,7 @@ std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
 using NameListener = void(std::uint32_t id, std::string_view text);
 void set_name_listener(NameListener* listener);
 
-// The text of a number, "" if there is none. Looks at the whole table: for messages only.
+// The text of a number, "" if there is none.
 std::string_view name_of(std::uint32_t id);
 
 // For a forked child, where the numbers go on. The first resets a lock that another thread of the parent may have held,

@@ -6,6 +6,7 @@ Samples of Python stacks: by every Python of this machine, beside py-spy, under 
 refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c. VENV is a folder for py-spy, which comes from
 PyPI; without it that test is left out.
 """
+import collections
 import glob
 import json
 import os
@@ -48,7 +49,10 @@ def stacks(run):
     frames = {}
     for row in query(run, "SELECT * FROM frames ORDER BY stack, depth"):
         frames.setdefault(row["stack"], []).append((row["function"], row["line"]))
-    return {tuple(frames.get(stack, ())): count for stack, count in counts.items()}
+    found = collections.Counter()  # stacks that differ in what a call concerned are one here
+    for stack, count in counts.items():
+        found[tuple(frames.get(stack, ()))] += count
+    return found
 
 
 def line_of(text):

@@ -45,6 +45,7 @@ struct Frame {
   std::uint64_t instruction = 0;
 };
 Frame frames[most_frames];
+Address sampled_thread = 0;  // Python's structure for the thread whose stack was read last
 std::byte heads[most_frames][code_bytes];
 Address addresses[most_frames];
 
@@ -155,32 +156,22 @@ pid_t system_thread_id(ProgramMemory& memory, Address handle) {
   return memory.read(handle + place, &id, sizeof id) ? id : 0;
 }
 
-// Python's structure for the first thread that is_wanted(its structure, its handle or system's number); 0 if there is
-// none.
-template <class IsWanted>
-Address find_thread(ProgramMemory& memory, IsWanted&& is_wanted) {
+// Python's structure for a thread; 0 if it has none.
+Address find_thread(ProgramMemory& memory, pid_t wanted) {
   const PythonLayout& layout = python.layout;
   const Address interpreter = python.main_interpreter();
-  const std::size_t id_at =
-      layout.thread.system_thread_id != 0 ? layout.thread.system_thread_id : layout.thread.thread_id;
   Address thread = 0;
   if (interpreter == 0 || !memory.read_value(interpreter + layout.interpreter.threads, thread)) return 0;
   constexpr int most_threads = 4096;
   for (int i = 0; i < most_threads && thread != 0; ++i) {
     Address owner = 0, id = 0;
     if (!memory.read_value(thread + layout.thread.interpreter, owner) || owner != interpreter) return 0;
-    if (!memory.read_value(thread + id_at, id)) return 0;
-    if (is_wanted(thread, id)) return thread;
+    const bool has_id = layout.thread.system_thread_id != 0;
+    if (!memory.read_value(thread + (has_id ? layout.thread.system_thread_id : layout.thread.thread_id), id)) return 0;
+    if ((has_id ? static_cast<pid_t>(id) : system_thread_id(memory, id)) == wanted) return thread;
     if (!memory.read_value(thread + layout.thread.next, thread)) return 0;
   }
   return 0;
-}
-
-Address find_thread(ProgramMemory& memory, pid_t wanted) {
-  const bool has_number = python.layout.thread.system_thread_id != 0;
-  return find_thread(memory, [&](Address, Address id) {
-    return (has_number ? static_cast<pid_t>(id) : system_thread_id(memory, id)) == wanted;
-  });
 }
 
 Address innermost_frame(ProgramMemory& memory, Address thread) {
@@ -189,11 +180,11 @@ Address innermost_frame(ProgramMemory& memory, Address thread) {
   return memory.read_value(from + python.layout.thread.frame, frame) ? frame : 0;
 }
 
-// Reads the frames from the innermost one on.
-std::size_t read_frames(ProgramMemory& memory, Address at) {
+// Reads at most `most` frames, from the innermost one on.
+std::size_t read_frames(ProgramMemory& memory, Address at, std::size_t most = most_frames) {
   const PythonLayout& layout = python.layout;
   std::size_t count = 0;
-  for (std::size_t steps = 0; at != 0 && count < most_frames && steps < 2 * most_frames; ++steps) {
+  for (std::size_t steps = 0; at != 0 && count < most && steps < 2 * most; ++steps) {
     Frame frame;
     Address caller = 0;
     std::uint8_t owner = 0;
@@ -242,6 +233,7 @@ void look_for_python(ProgramMemory& memory) {
 }
 
 std::uint32_t python_stack(ProgramMemory& memory, pid_t thread) {
+  sampled_thread = 0;
   if (found != PythonFound::supported) return 0;
   std::size_t count = 0;
   // The frames of a thread that runs may change while they are read. One that calls and returns all the time never
@@ -249,7 +241,7 @@ std::uint32_t python_stack(ProgramMemory& memory, pid_t thread) {
   constexpr int tries = 2;
   for (int i = 0; i < tries; ++i) {
     memory.forget_pages();
-    const Address of = find_thread(memory, thread);
+    const Address of = sampled_thread = find_thread(memory, thread);
     if (of == 0) return 0;
     const Address innermost = innermost_frame(memory, of);
     count = read_frames(memory, innermost);
@@ -263,12 +255,21 @@ std::uint32_t holder_of_python_lock(ProgramMemory& memory, Address futex) {
   if (found != PythonFound::supported) return 0;
   // The lock is a structure that 3.8 to 3.13 begin alike: interval, the thread that held it last, whether it is held, a
   // number, and the condition of the C library on which threads wait: in one of two words of it.
-  constexpr Address words_at = 40, condition_at = 32, last_holder_at = 8;
-  Address holder = 0;
-  memory.forget_pages();
-  if (!memory.read_value((futex & ~Address{7}) - words_at - condition_at + last_holder_at, holder) || holder == 0 ||
-      find_thread(memory, [&](Address thread, Address) { return thread == holder; }) == 0 ||
-      read_frames(memory, innermost_frame(memory, holder)) == 0 || !memory.read(frames[0].code, heads[0], code_bytes)) {
+  constexpr Address words_at = 40, condition_at = 32;
+  struct {
+    std::uint64_t interval;
+    Address holder;
+    std::int32_t is_held;
+  } lock{};
+  Address owner = 0;
+  // Most threads wait for something else.
+  if (!memory.read_value((futex & ~Address{7}) - words_at - condition_at, lock) || lock.is_held != 1 ||
+      lock.holder == sampled_thread ||  // it has got the lock since
+      !memory.read_value(lock.holder + python.layout.thread.interpreter, owner) || owner != python.main_interpreter()) {
+    return 0;
+  }
+  if (read_frames(memory, innermost_frame(memory, lock.holder), 1) == 0 ||
+      !memory.read(frames[0].code, heads[0], code_bytes)) {
     return 0;
   }
   Code* code = find_code(memory, frames[0].code, heads[0]);

@@ -19,8 +19,9 @@ void look_for_python(ProgramMemory& memory);
 // The Python frames of a thread; 0 if it has none. Cost: some 10 µs.
 std::uint32_t python_stack(ProgramMemory& memory, pid_t thread);
 
-// A name of what a thread waits for that is blocked in the system call futex at this address: "Python's lock, held by
-// f" if that is the interpreter's lock and the function f holds it; else 0. Cost: some 5 µs.
+// A name of what the thread of the last python_stack() waits for that is blocked in the system call futex at this
+// address: "Python's lock, held by f" if that is the interpreter's lock and the function f holds it; else 0. Cost: some
+// 5 µs.
 std::uint32_t holder_of_python_lock(ProgramMemory& memory, Address futex);
 
 // An address in the interpreter's own code; 0 if there is none.

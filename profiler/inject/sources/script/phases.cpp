@@ -2,6 +2,7 @@
 #include "profiler/inject/sources/script/phases.h"
 
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "profiler/inject/buffer/hot.h"
@@ -81,14 +82,16 @@ void end_iteration() {
   training.is_open = false;
 }
 
+pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }  // gettid() needs glibc 2.30
+
 // True if the calling thread has the iterations, or takes them because no thread has them yet. A reader of the trace
 // looks for them on the first thread of the process, unless it is told another one.
 bool has_iterations() {
   if (training.thread == nullptr) {
     training.thread = &script_thread;
-    if (gettid() != getpid()) {
+    if (thread_id() != getpid()) {
       char number[16];
-      snprintf(number, sizeof number, "%d", static_cast<int>(gettid()));
+      snprintf(number, sizeof number, "%d", static_cast<int>(thread_id()));
       record_setting("training_thread", number);
     }
   }
@@ -98,7 +101,7 @@ bool has_iterations() {
 void work(bool new_batch) {
   if (script_thread.depth != 0 || !attach_script()) return;
   // A thread that the script started may fetch batches for the one that trains.
-  if (training.thread == nullptr && new_batch && gettid() != getpid()) return;
+  if (training.thread == nullptr && new_batch && thread_id() != getpid()) return;
   if (!has_iterations() || training.marks_steps) return;
   if (!training.is_open) {
     begin_iteration();
