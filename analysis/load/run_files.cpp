@@ -189,10 +189,29 @@ class Search {
   std::size_t folders_ = 0;
 };
 
+// A file that Nsight Systems alone can read; "" if there is none.
+std::string nsys_report(const fs::path& run) {
+  const auto is_report = [](const fs::path& path) {
+    return path.extension() == ".nsys-rep" || path.extension() == ".qdrep";
+  };
+  if (is_report(run)) return run.string();
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run, error)) {
+    if (is_report(entry.path())) return entry.path().string();
+  }
+  return "";
+}
+
 [[noreturn]] void refuse(const fs::path& run, RunKind kind, const std::vector<std::string>& notes, bool is_archive) {
   if (!notes.empty()) throw Error(notes.front());
   const std::string name = run.string();
   if (is_archive) throw Error(fmt::format("{}: this archive has no trace file", name));
+  if (const std::string report = nsys_report(run); !report.empty()) {
+    throw Error(
+        fmt::format("{}: only Nsight Systems can read this file: make one for other tools from it with "
+                    "nsys export --type sqlite",
+                    report));
+  }
   if (kind == RunKind::directory) {
     throw Error(
         fmt::format("no traces in {0}: record some with paceline record -o {0} (a process makes one when it first "

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 
 #include "analysis/clocks/alignment.h"

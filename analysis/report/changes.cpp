@@ -71,48 +71,54 @@ bool is_about_faster_work(const Prediction& prediction) { return prediction.opti
 
 }  // namespace changes_parts
 
+LostTimeParts lost_parts(const Report& report, const LostTime& lost) {
+  const RunAnalysis& run = report.runs[lost.many.front()];
+  LostTimeParts parts{.serial_s = lost.serial_s,
+                  .transfer_s = lost.overhead_s - lost.waiting_s,
+                  .waiting_s = lost.waiting_s,
+                  .slower_work_s = lost.slowdown_s};
+  if (!run.causes) return parts;
+  const auto take = [&](double& from_s, LossParts RankCauses::*part) {
+    double ns = 0;
+    for (const RankCauses& rank : run.causes->ranks) {
+      ns += (rank.*part)[LossCause::no_cpu] + (rank.*part)[LossCause::throttled];
+    }
+    const double seconds =
+        std::clamp(1e-9 * ns / static_cast<double>(run.causes->ranks.size()), 0.0, std::max(from_s, 0.0));
+    from_s -= seconds;
+    parts.no_cpu_s += seconds;
+  };
+  take(parts.transfer_s, &RankCauses::transfer);
+  take(parts.waiting_s, &RankCauses::waiting);
+  take(parts.slower_work_s, &RankCauses::own);
+  return parts;
+}
+
 std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
   const RunAnalysis& run = report.runs[lost.many.front()];
-  std::vector<LostCause> causes;
+  const LostTimeParts parts = lost_parts(report, lost);
   const BreakdownRow* serial = changes_parts::largest_serial(run);
-  causes.push_back(
+  std::vector<LostCause> causes{
       {.name = serial == nullptr ? "serial work" : fmt::format("serial work, most of it {}", phase_name(serial->phase)),
-       .seconds = lost.serial_s,
-       .remedy = serial == nullptr ? "" : changes_parts::serial_remedy(serial->phase)});
-  causes.push_back({.name = "transfer in communication",
-                    .seconds = lost.overhead_s - lost.waiting_s,
-                    .remedy = "fewer bytes, larger buckets, or communication beside backward",
-                    .predicted = true});
-  causes.push_back({.name = "waiting for the last rank",
-                    .seconds = lost.waiting_s,
-                    .remedy = "equal work and equal speed on all ranks",
-                    .predicted = true});
-  causes.push_back({.name = "parallel work that became slower",
-                    .seconds = lost.slowdown_s,
-                    .remedy = !run.crowded_cpus.empty() ? "no more ranks on a host than it has CPUs for them"
-                              : run.waiting_for_cpu.value_or(0) >= 0.05
-                                  ? "CPUs of its own for each rank, or fewer threads where ranks have several"
-                                  : "one rank on each machine, or fewer threads where ranks have several"});
-  if (run.causes) {
-    causes.push_back({.name = "threads that had no CPU",
-                      .seconds = 0,
-                      .remedy = is_starved(run) ? starved_remedy(run) : "CPUs that no other program uses"});
-    LostCause& cpu = causes.back();
-    // What is lost to that is not lost to transfer, waiting and slower work.
-    const auto take = [&](LostCause& from, LossParts RankCauses::*part) {
-      double ns = 0;
-      for (const RankCauses& rank : run.causes->ranks) {
-        ns += (rank.*part)[LossCause::no_cpu] + (rank.*part)[LossCause::throttled];
-      }
-      const double seconds =
-          std::clamp(1e-9 * ns / static_cast<double>(run.causes->ranks.size()), 0.0, std::max(from.seconds, 0.0));
-      from.seconds -= seconds;
-      cpu.seconds += seconds;
-    };
-    take(causes[1], &RankCauses::transfer);
-    take(causes[2], &RankCauses::waiting);
-    take(causes[3], &RankCauses::own);
-  }
+       .seconds = parts.serial_s,
+       .remedy = serial == nullptr ? "" : changes_parts::serial_remedy(serial->phase)},
+      {.name = "transfer in communication",
+       .seconds = parts.transfer_s,
+       .remedy = "fewer bytes, larger buckets, or communication beside backward",
+       .predicted = true},
+      {.name = "waiting for the last rank",
+       .seconds = parts.waiting_s,
+       .remedy = "equal work and equal speed on all ranks",
+       .predicted = true},
+      {.name = "parallel work that became slower",
+       .seconds = parts.slower_work_s,
+       .remedy = !run.crowded_cpus.empty() ? "no more ranks on a host than it has CPUs for them"
+                 : run.waiting_for_cpu.value_or(0) >= 0.05
+                     ? "CPUs of its own for each rank, or fewer threads where ranks have several"
+                     : "one rank on each machine, or fewer threads where ranks have several"},
+      {.name = "threads that had no CPU",
+       .seconds = parts.no_cpu_s,
+       .remedy = run.causes && is_starved(run) ? starved_remedy(run) : "CPUs that no other program uses"}};
   std::erase_if(causes, [](const LostCause& cause) { return cause.seconds <= 0; });
   std::ranges::stable_sort(causes, std::greater(), &LostCause::seconds);
   return causes;

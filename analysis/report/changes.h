@@ -11,6 +11,14 @@
 
 namespace paceline::analysis {
 
+// The time that N ranks take beyond a perfect division, in seconds of a rank. The parts add up to it; one below 0 is
+// time that was won.
+struct LostTimeParts {
+  double serial_s = 0, transfer_s = 0, waiting_s = 0, slower_work_s = 0;
+  double no_cpu_s = 0;  // of the last three, while threads had no CPU
+};
+LostTimeParts lost_parts(const Report& report, const LostTime& lost);
+
 // A cause of the time that N ranks take beyond a perfect division, and what to do about it.
 struct LostCause {
   std::string name;  // "serial work, most of it startup"

@@ -320,6 +320,10 @@ TEST_F(PacelineCommand, BadInputIsOneLineAndStatus1) {
       "export --to csv empty", 1,
       "no traces in empty: record some with paceline record -o empty (a process makes one when it first calls");
   expect_refused("export --to csv text.pace", 1, "text.pace: not a trace file");
+  std::ofstream(directory_ / "empty" / "report.nsys-rep") << "of Nsight Systems";
+  for (const char* path : {"empty", "empty/report.nsys-rep"}) {
+    expect_refused(std::string("info ") + path, 1, "empty/report.nsys-rep: only Nsight Systems can read this file");
+  }
   write_rank(0, 3, format::Ending::closed, "7");
   write_rank(1, 3, format::Ending::closed, "8");
   expect_refused("export --to csv run", 1, "are of different runs (jobs 7 and 8)");

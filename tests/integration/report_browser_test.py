@@ -72,8 +72,13 @@ class Browser:
             self.mouse("mouseReleased", x, y, button="left", clickCount=count)
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
+        self.session = None
+        self.call("Browser.close")  # its processes have written the profile when it ends
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 class ChartOnPage:
@@ -133,7 +138,7 @@ def main():
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         sys.exit(77)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = pathlib.Path(folder) / "report.html"
         subprocess.run([paceline, "report", "-o", page, run], check=True, stderr=subprocess.DEVNULL)
         if b'"kind":"iterations"' not in page.read_bytes():

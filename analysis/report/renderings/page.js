@@ -104,7 +104,7 @@
       },
       // From one total to another: each bar begins where the one before it ends.
       waterfall(d) {
-        const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7" };
+        const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7", no_cpu: screen.matches ? "#ffb8a8" : "#9c0019" };
         return bars(d, r => colours[r.kind], "speed-up");
       },
       lasting: d => kinds.bars(d),

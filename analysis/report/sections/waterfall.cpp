@@ -2,11 +2,13 @@
 // From the ideal speed-up N to the measured one, cause by cause. The steps add up exactly.
 //
 // With W the mean wall time over the ranks, W(N) = W(1)/N + serial + communication + slower parallel work (LostTime).
-// So N − W(1)/W(N) is the sum of N × seconds/W(N) over these causes. The speed-up itself is measured by the time of the
-// whole job, that of the last rank, which the last step accounts for.
+// What is lost without a CPU is a step of its own, as in the table of causes (LostTimeParts). So N − W(1)/W(N) is the sum
+// of N × seconds/W(N) over these causes. The speed-up itself is measured by the time of the whole job, that of the last
+// rank, which the last step accounts for.
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/report/changes.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
@@ -27,12 +29,17 @@ struct Waterfall {
 
 Waterfall waterfall_of(const Report& report, const LostTime& lost) {
   const double n = lost.ranks, per_second = lost.actual_s > 0 ? n / lost.actual_s : 0;
+  const LostTimeParts parts = lost_parts(report, lost);
   Waterfall out{.ranks = lost.ranks,
                 .measured = report.scaling.points[lost.point].speedup.value_or(lost.ideal_s * per_second),
-                .steps = {{"serial", "serial work", -lost.serial_s * per_second},
-                          {"transfer", "communication: transfer", -(lost.overhead_s - lost.waiting_s) * per_second},
-                          {"waiting", "communication: waiting", -lost.waiting_s * per_second},
-                          {"parallel", "slower parallel work", -lost.slowdown_s * per_second}}};
+                .steps = {{"serial", "serial work", -parts.serial_s * per_second},
+                          {"transfer", "communication: transfer", -parts.transfer_s * per_second},
+                          {"waiting", "communication: waiting", -parts.waiting_s * per_second},
+                          {"parallel", "slower parallel work", -parts.slower_work_s * per_second}}};
+  const auto lacked_cpus = [&](const LostTime& one) { return lost_parts(report, one).no_cpu_s > 0; };
+  if (std::ranges::any_of(report.lost_time, lacked_cpus)) {  // all rows of the table have the same columns
+    out.steps.push_back({"no_cpu", "threads without a CPU", -parts.no_cpu_s * per_second});
+  }
   double reached = n;
   for (const Step& step : out.steps) reached += step.change;
   out.steps.push_back({"last_rank", "last rank's end", out.measured - reached});

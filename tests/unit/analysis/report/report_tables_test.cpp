@@ -233,6 +233,28 @@ TEST(Waterfall, EndsAtTheSpeedUpOfTheWholeJob) {
   EXPECT_NEAR(waterfall["changes"]["last_rank"].get<double>(), 2.0 / 1.805 - 2.0 / 1.705, 1e-9);
 }
 
+// What was lost without a CPU is in no other step, as in the table of causes. Of the 20 ms of waiting at most all.
+TEST(Waterfall, HasTheTimeWithoutACpuOnce) {
+  std::vector<RunAnalysis> runs;
+  for (const int ranks : {1, 2}) runs.push_back(analyse_run(make_trace({.ranks = ranks}), fmt::format("run{}", ranks)));
+  RunCauses& causes = runs[1].causes.emplace();
+  causes.ranks.resize(2);
+  causes.ranks[0].transfer[LossCause::no_cpu] = 16e6;
+  causes.ranks[0].waiting[LossCause::throttled] = 60e6;
+  const Report report = build_report(std::move(runs));
+  const json scaling = json_of(report)["scaling"], waterfall = scaling["waterfall"][0];
+  EXPECT_NEAR(waterfall["changes"]["transfer"].get<double>(), -2 * 0.032 / 1.605, 1e-9);
+  EXPECT_NEAR(waterfall["changes"]["waiting"].get<double>(), 0, 1e-9);
+  EXPECT_NEAR(waterfall["changes"]["no_cpu"].get<double>(), -2 * 0.028 / 1.605, 1e-9);
+  double sum = waterfall["ideal"].get<double>();
+  for (const auto& [cause, change] : waterfall["changes"].items()) sum += change.get<double>();
+  EXPECT_NEAR(sum, scaling["points"][1]["speedup"].get<double>(), 1e-12);
+  const std::string text = render_markdown(report);
+  EXPECT_THAT(text, HasSubstr("| 2 | 2 | −0.654 | −0.040 | +0.000 | −0.025 | −0.035 |"));
+  EXPECT_THAT(text, HasSubstr("| transfer in communication | 32.0 ms |"));
+  EXPECT_THAT(text, HasSubstr("| threads that had no CPU | 28.0 ms |"));
+}
+
 TEST(MessagesTable, ShowsPairsAndMatrices) {
   TraceBuilder run;
   for (int r = 0; r < 3; ++r) {

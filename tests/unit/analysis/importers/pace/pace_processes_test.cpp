@@ -178,6 +178,36 @@ TEST(PaceProcesses, WorkersOfATrainerThatWasNotRecordedAreOneRanksHelpers) {
   }
 }
 
+// torch.multiprocessing.spawn starts ranks from a program that makes no event. The recorder states their ranks.
+TEST(PaceProcesses, SpawnedRanksOfATrainerThatWasNotRecordedAreRanks) {
+  std::vector<PaceFile> files;
+  for (const int rank : {0, 1}) {
+    const std::uint32_t pid = 300 + static_cast<std::uint32_t>(rank);
+    PaceFile& file = files.emplace_back(process(rank, pid, 1001, 10, "spawned", {"200:1000", shell}, 1));
+    file.file.header.rank = -1;
+    file.setting("rank", std::to_string(rank));
+    file.setting("world_size", "2");
+  }
+  const Trace trace = import(files[0], files[1]);
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  for (const Rank& rank : trace.ranks) EXPECT_NE(main_track(rank), nullptr);
+}
+
+// The thread that trains, not the first one, is the main thread.
+TEST(PaceProcesses, TheTrainingThreadIsTheMainOne) {
+  PaceFile file = process(0, 200, 1000, 0, "first", {shell});
+  file.use_thread(201);
+  file.push(100, format::pack_scope(file.name("trains"), 0, 0));
+  file.pop(1'000'000);
+  file.setting("training_thread", "201");
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  const Track* main = main_track(trace.ranks[0]);
+  ASSERT_NE(main, nullptr);
+  EXPECT_THAT(names_of(trace, *main), ElementsAre("trains"));
+  EXPECT_FALSE(trace.ranks[0].facts.contains("training_thread"));
+}
+
 TEST(PaceProcesses, AProcessThatReplacedItsProgramIsOneRankWithOneMainThread) {
   PaceFile first = process(-1, 200, 1000, 0, "first", {shell});
   first.file.header.closed = 0;
