@@ -2,9 +2,9 @@
 // From the ideal speed-up N to the measured one, cause by cause. The steps add up exactly.
 //
 // With W the mean wall time over the ranks, W(N) = W(1)/N + serial + communication + slower parallel work (LostTime).
-// What is lost without a CPU is a step of its own, as in the table of causes (LostTimeParts). So N − W(1)/W(N) is the sum
-// of N × seconds/W(N) over these causes. The speed-up itself is measured by the time of the whole job, that of the last
-// rank, which the last step accounts for.
+// What is lost without a CPU is a step of its own, as in the table of causes (LostTimeParts). So N − W(1)/W(N) is the
+// sum of N × seconds/W(N) over these causes. The speed-up itself is measured by the time of the whole job, that of the
+// last rank, which the last step accounts for.
 #include <algorithm>
 #include <cmath>
 

@@ -170,6 +170,9 @@ TEST(LinkedViews, ShowTheSameTimeOfTheSameIteration) {
   follow_selection(from, to);
   EXPECT_EQ(to.selected_range(), (TimeRange{double(common[7].b.start_ns), double(common[7].b.end_ns)}))
       << "the iteration, which is longer there";
+  const double shift_of_selected = double(common[7].b.start_ns - common[7].a.start_ns);
+  EXPECT_GT(shift - shift_of_selected, 1e6);
+  EXPECT_NEAR(to.axis().visible().begin_ns, begin + 1e6 + shift_of_selected, 1);
   EXPECT_FALSE(to.selected());
 }
 
