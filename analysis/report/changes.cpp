@@ -74,9 +74,9 @@ bool is_about_faster_work(const Prediction& prediction) { return prediction.opti
 LostTimeParts lost_parts(const Report& report, const LostTime& lost) {
   const RunAnalysis& run = report.runs[lost.many.front()];
   LostTimeParts parts{.serial_s = lost.serial_s,
-                  .transfer_s = lost.overhead_s - lost.waiting_s,
-                  .waiting_s = lost.waiting_s,
-                  .slower_work_s = lost.slowdown_s};
+                      .transfer_s = lost.overhead_s - lost.waiting_s,
+                      .waiting_s = lost.waiting_s,
+                      .slower_work_s = lost.slowdown_s};
   if (!run.causes) return parts;
   const auto take = [&](double& from_s, LossParts RankCauses::*part) {
     double ns = 0;

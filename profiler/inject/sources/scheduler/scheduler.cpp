@@ -39,9 +39,9 @@ using format::ThreadState;
 constexpr std::int64_t millisecond = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
 constexpr std::int64_t longest_interval_ns = second;
-// While no thread runs, the turns come more seldom: each after as long as nothing has run, up to this. A ring holds
-// 1,280 switches a second of that time.
-constexpr std::int64_t idle_interval_ns = 200 * millisecond;
+// While no thread runs, the turns come more seldom: each after twice as long as nothing has run, up to this. A ring
+// holds 1,024 switches a second of that time.
+constexpr std::int64_t idle_interval_ns = 250 * millisecond;
 constexpr std::int64_t list_interval_ns = 100 * millisecond;    // a thread that replaces another one is found then
 constexpr std::int64_t cost_limit = 100;                        // a turn may cost 1/100 of its interval
 constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
@@ -383,7 +383,7 @@ std::int64_t tick(std::int64_t now_ns) {
   if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
   take_turn(now_ns, false);
   in_turn.store(0, std::memory_order_release);
-  const std::int64_t quiet_ns = std::min(now_ns - state.active_ns, idle_interval_ns);
+  const std::int64_t quiet_ns = std::min(2 * (now_ns - state.active_ns), idle_interval_ns);
   return state.next_turn_ns = monotonic_ns() + std::max(state.interval_ns, quiet_ns);
 }
 
