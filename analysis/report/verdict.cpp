@@ -267,26 +267,33 @@ std::string prediction_sentence(const RunAnalysis& run, const Prediction& first,
 
 // Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank
 // even where chance may have made the rank slow.
+// Why a prediction is no advice.
+const char* doubt_about(const Prediction& prediction) {
+  return prediction.error_unknown ? "the error of such predictions is not known"
+         : prediction.ci95        ? "the interval of this prediction holds no change"
+                                  : "the run is too short for an interval";
+}
+
 std::string no_change_text(const RunAnalysis& run) {
   const Prediction* relief = best_relief(run);
   const Prediction* faster = best_faster_work(run);
   const Prediction* other = best_uncertain(run);
   if (other != nullptr && (relief == nullptr || other->ratio < relief->ratio)) {
     return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
-                       other->title, 100 * (1 - other->ratio),
-                       other->error_unknown ? "the error of such predictions is not known"
-                       : other->ci95        ? "the interval of this prediction holds no change"
-                                            : "the run is too short for an interval");
+                       other->title, 100 * (1 - other->ratio), doubt_about(*other));
   }
   if (relief == nullptr && faster != nullptr) {
     return fmt::format("Only faster computation makes a step 1 % shorter: {} is predicted to take {:.1f} % less",
                        faster->title, 100 * (1 - faster->ratio));
   }
   if (relief == nullptr) return "No change that can be predicted makes a step 1 % shorter";
-  const std::string unknown = why_lateness_is_unknown(run);
+  const Slowest slowest = slowest_of(run);
+  std::string but = why_lateness_is_unknown(run);
+  if (but.empty()) {
+    but = slowest.rank == nullptr && slowest.host == nullptr ? "no rank is late beyond chance" : doubt_about(*relief);
+  }
   return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
-                     relief->title, 100 * (1 - relief->ratio),
-                     unknown.empty() ? "no rank is late beyond chance" : unknown);
+                     relief->title, 100 * (1 - relief->ratio), but);
 }
 
 std::string change_of_starved(const RunAnalysis& run) {

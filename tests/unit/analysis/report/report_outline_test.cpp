@@ -152,6 +152,11 @@ TEST(VerdictOfAReport, DoesNotDenyTheReliefThatTheTableLists) {
   run.lateness.judged = true;
   EXPECT_THAT(build_report({run}).verdict.change,
               HasSubstr("for \"--relieve 1\", 6.0 % less is predicted, but no rank is late beyond chance"));
+  RunAnalysis late = run;
+  late.lateness.late.push_back({.rank = 1, .p_alone = 1e-9});
+  for (Prediction& of : late.what_if->predictions) of.ci95.reset();
+  EXPECT_THAT(build_report({late}).verdict.change,
+              HasSubstr("for \"--relieve 1\", 6.0 % less is predicted, but the run is too short for an interval"));
   run.lateness.judged = false;
   EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("too short to tell whether a rank is slow"));
   run.what_if->predictions = {prediction("--faster '*conv*=2'", 0.8)};
