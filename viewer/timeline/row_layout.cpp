@@ -104,6 +104,17 @@ void RowLayout::place(int room) {
   height_ = y;
 }
 
+bool RowLayout::prepare_between(int top, int bottom) const {
+  bool misplaced = false;
+  for (const PlacedRow& placed : rows_between(top, bottom)) {
+    placed.row->prepare();
+    const Row::Height height = placed.row->height();
+    misplaced = misplaced || !placed.row->shown() ||
+                (!placed.folded && placed.end_y - placed.y != height.levels * level_height_ + height.pixels);
+  }
+  return misplaced;
+}
+
 void RowLayout::set_filter(const KindSets& kinds) {
   for (const auto& row : all_) row->set_filter(kinds.empty() ? nullptr : kinds[row->rank()]);
 }

@@ -40,6 +40,9 @@ class RowLayout {
 
   // Places the rows that are not folded. `room` is the height that they should fill, if they can.
   void place(int room);
+  // Begins what the rows between two heights need, and returns whether one of them is as it was not placed: it knows
+  // its height only now, or that it has nothing to show. place() must follow then. Cost: linear in these rows.
+  bool prepare_between(int top, int bottom) const;
   // Hides slices, and the rows that have no others. place() must follow.
   void set_filter(const KindSets& kinds);
 

@@ -156,6 +156,11 @@ DrawCounts TimelineWidget::paint_rows(QPainter& painter, const QRect& part) {
 
 void TimelineWidget::paintEvent(QPaintEvent*) {
   if (misplaced_) place_rows();
+  // Rows that know their height only now move others into view.
+  constexpr int most_placings = 8;
+  for (int i = 0; i < most_placings && rows_.prepare_between(scroll_y(), scroll_y() + viewport()->height()); ++i) {
+    place_rows();
+  }
   QPainter painter(viewport());
   if (painter.paintEngine()->type() == QPaintEngine::SVG) {
     paint_rows(painter, viewport()->rect());  // not as pixels

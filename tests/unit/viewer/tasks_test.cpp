@@ -95,6 +95,23 @@ TEST(Tasks, TheSlowRankOf64) {
   EXPECT_TRUE(task.user.state().pinned(37));
 }
 
+// The ranges on a stream are known when the stream is first painted, and then the rows below it move.
+TEST(Rows, HaveTheHeightOfWhatTheyShow) {
+  User user(gpu_run(), {1400, 1000});
+  user.finish();
+  user.window.grab();
+  const RowLayout& rows = user.timeline->rows();
+  const auto placed = rows.rows_between(0, user.timeline->viewport()->height());
+  std::size_t nested = 0;
+  for (const PlacedRow& one : placed) {
+    const Row::Height height = one.row->height();
+    EXPECT_TRUE(one.row->shown()) << one.row->name().toStdString();
+    EXPECT_EQ(one.end_y - one.y, height.levels * rows.level_height() + height.pixels) << one.row->name().toStdString();
+    nested += one.row->name().startsWith("ranges of ") && height.levels > 1;
+  }
+  EXPECT_GT(nested, 0U);
+}
+
 // The mean over the ranks of the time in the phase, of what the panel Phases shows.
 double phase_ns(User& user, const char* phase) {
   const auto* view = user.page->findChild<BreakdownPanel*>()->findChild<QTableView*>();
