@@ -370,8 +370,7 @@ void take_turn(std::int64_t now_ns, bool last) {
   }
 }
 
-std::int64_t tick(std::int64_t now_ns) {
-  if (wanted == Wanted::nothing) return never;
+std::int64_t turn_if_due(std::int64_t now_ns) {
   if (now_ns < state.next_turn_ns) return state.next_turn_ns;
   // Where threads wait for room, nothing may be dropped, and the drain cannot wait: it makes the room. It takes the
   // room of a turn before it reads anything; what it does not read now it reads in the next turn.
@@ -379,12 +378,18 @@ std::int64_t tick(std::int64_t now_ns) {
       next_chunk(slots_of_a_turn, Priority::none, false) == nullptr) {
     return state.next_turn_ns = now_ns + state.interval_ns;
   }
-  std::uint32_t nobody = 0;
-  if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + state.interval_ns;
   take_turn(now_ns, false);
-  in_turn.store(0, std::memory_order_release);
   const std::int64_t quiet_ns = std::min(2 * (now_ns - state.active_ns), idle_interval_ns);
   return state.next_turn_ns = monotonic_ns() + std::max(state.interval_ns, quiet_ns);
+}
+
+std::int64_t tick(std::int64_t now_ns) {
+  if (wanted == Wanted::nothing) return never;
+  std::uint32_t nobody = 0;  // `state` belongs to whoever has the turn: at first the thread that starts the recording
+  if (!in_turn.compare_exchange_strong(nobody, 1, std::memory_order_acquire)) return now_ns + shortest_interval_ns;
+  const std::int64_t next_ns = turn_if_due(now_ns);
+  in_turn.store(0, std::memory_order_release);
+  return next_ns;
 }
 
 void read_wish() {

@@ -82,9 +82,10 @@ TEST_F(InjectRecorder, EventsThatDoNotFitAreCountedAndRangesStayBalanced) {
     inject::open_recorder();
     const std::uint64_t outer = scope("outer");
     const std::uint64_t inner = scope("inner");
-    const auto enough = [](std::uint64_t ranges) {
-      return ranges >= most_ranges ||
-             (ranges >= fewest_ranges && inject::session.file.dropped(format::DropCause::no_free_chunk) > 1000);
+    const std::atomic_ref<std::uint64_t> dropped(
+        inject::session.file.header->dropped[static_cast<std::size_t>(format::DropCause::no_free_chunk)]);
+    const auto enough = [&](std::uint64_t number) {
+      return number >= most_ranges || (number >= fewest_ranges && dropped > 1000);
     };
     std::atomic<std::uint64_t> ranges{0};
     std::vector<std::thread> threads;
@@ -137,6 +138,37 @@ TEST_F(InjectRecorder, NamesOfManyThreadsAreRecordedOnce) {
   EXPECT_EQ(marks.size(), 500u);
   for (const auto& [name, count] : names) EXPECT_EQ(count, 1) << name;
   for (const auto& [name, count] : marks) EXPECT_EQ(count, 4) << name;
+}
+
+// The other tests leave these sources out. They start, work and end beside the drain and threads that come and go,
+// which ThreadSanitizer watches here.
+TEST_F(InjectRecorder, TheSourcesStartAndEndBesideTheDrain) {
+  setenv("PACELINE_SCHEDULER", "sums", 1);
+  setenv("PACELINE_COUNTERS_US", "1000", 1);
+  setenv("PACELINE_SAMPLE_US", "1000", 1);
+  setenv("PACELINE_SAMPLE_THREADS", "all", 1);
+  setenv("PACELINE_HANG_MS", "50", 1);
+  RECORD({
+    inject::open_recorder();
+    for (int round = 0; round < 4; ++round) {
+      std::vector<std::thread> threads;
+      for (int thread = 0; thread < 4; ++thread) {
+        threads.emplace_back([] {
+          push(scope("sleep"));
+          usleep(100'000);
+          emit_pop(0);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    }
+  });
+  setenv("PACELINE_SCHEDULER", "0", 1);
+  for (const char* name : {"PACELINE_SAMPLE_US", "PACELINE_SAMPLE_THREADS", "PACELINE_HANG_MS"}) unsetenv(name);
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.of(EventType::push).size(), 16u);
+  EXPECT_GT(file.of(EventType::thread_times).size(), 0u);
+  EXPECT_GT(file.of(EventType::sample).size(), 0u);
+  EXPECT_GT(file.of(EventType::stack_sample).size(), 0u);
 }
 
 TEST_F(InjectRecorder, RecordingCanBeSwitchedOffAndOn) {
