@@ -174,6 +174,21 @@ TEST_F(RecordScheduler, TheProgramThatTookTheCpuIsNamed) {
   EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that hungry does not use"));
 }
 
+// A process of the job computes on the same CPU, and one that its environment shows as a stranger.
+TEST_F(RecordScheduler, AProcessOfTheJobIsNoOtherProgram) {
+  std::ofstream(directory / "job.sh") << "for name in sibling stranger; do cp $(command -v sh) $name; done\n"
+                                         "./sibling -c 'while :; do :; done' & a=$!\n"
+                                         "env -u PACELINE_OUTPUT ./stranger -c 'while :; do :; done' & b=$!\n"
+                                      << SCHEDULED
+                                      << " naps iteration iteration iteration iteration iteration iteration\n"
+                                      << "status=$?; kill $a $b; exit $status\n";
+  const Ended ended = run(only_one_cpu() + recorded() + "timeout 50 sh job.sh");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const analysis::Trace trace = load();
+  EXPECT_EQ(analysis::find_counter(trace.ranks.at(0), "CPUs used by another program", "sibling"), nullptr);
+  EXPECT_NE(analysis::find_counter(trace.ranks.at(0), "CPUs used by another program", "stranger"), nullptr);
+}
+
 TEST_F(RecordScheduler, ThreadsComeAndGo) {
   const Ended ended = run(recorded() + SCHEDULED " naps threads");
   ASSERT_TRUE(ended.by_itself(0)) << ended.err;
