@@ -291,7 +291,7 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 
 // The prediction has an interval, which is predicted for the mean step.
 std::string prediction_sentence(const Prediction& first, const std::string& brings) {
-  return fmt::format("Change first: {}; predicted mean: {} to {} (95 %){}.", marked_title(first),
+  return fmt::format("Change first: {}; predicted mean step: {} to {} (95 %){}.", marked_title(first),
                      seconds(first.ci95->low), seconds(first.ci95->high), brings);
 }
 

@@ -150,7 +150,7 @@ TEST(VerdictOfAReport, HasTwoSentencesThatAreShort) {
   EXPECT_EQ(late.verdict.state,
             "A step takes 120 ms (mean): rank 1 on alice holds the others up, 10.0 ms late in each step, because its "
             "preprocess takes longer.");
-  EXPECT_EQ(late.verdict.change, "Change first: --relieve 1; predicted mean: 80.0 ms to 100 ms (95 %).");
+  EXPECT_EQ(late.verdict.change, "Change first: --relieve 1; predicted mean step: 80.0 ms to 100 ms (95 %).");
   run.what_if->predictions.clear();
   run.lateness.late.clear();
   const Report nobody = build_report({run});
