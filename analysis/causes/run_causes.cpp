@@ -13,26 +13,26 @@
 namespace paceline::analysis {
 namespace run_cause_parts {
 
-// Where the time of one rank's iterations went.
-using IterationParts = std::vector<LossParts>;
+// The iteration of this number; nullptr if not all ranks finished it.
+IterationCauses* numbered(std::vector<IterationCauses>& iterations, const Iteration& iteration) {
+  const auto found = std::ranges::lower_bound(iterations, iteration.number, {}, &IterationCauses::number);
+  const bool is_there = iteration.finished && found != iterations.end() && found->number == iteration.number;
+  return is_there ? &*found : nullptr;
+}
 
-// The mean over iterations with these numbers and over ranks: parts and duration.
+// The mean over the iterations with these numbers: parts and duration.
 struct Mean {
   LossParts parts;
   double duration_ns = 0, count = 0;
 };
 
-Mean mean_of(std::span<const std::span<const Iteration>> iterations, const std::vector<IterationParts>& parts,
-             std::span<const std::int64_t> numbers) {
+Mean mean_of(const std::vector<IterationCauses>& iterations, std::span<const std::int64_t> numbers) {
   Mean mean;
-  for (std::size_t r = 0; r < iterations.size(); ++r) {
-    for (std::size_t i = 0; i < iterations[r].size(); ++i) {
-      const Iteration& iteration = iterations[r][i];
-      if (!iteration.finished || !std::ranges::binary_search(numbers, iteration.number)) continue;
-      mean.parts.add(parts[r][i]);
-      mean.duration_ns += static_cast<double>(iteration.duration_ns);
-      ++mean.count;
-    }
+  for (const IterationCauses& iteration : iterations) {
+    if (!std::ranges::binary_search(numbers, iteration.number)) continue;
+    mean.parts.add(iteration.parts);
+    mean.duration_ns += iteration.duration_ns;
+    ++mean.count;
   }
   if (mean.count == 0) return mean;
   for (double& ns : mean.parts.ns) ns /= mean.count;
@@ -40,9 +40,8 @@ Mean mean_of(std::span<const std::span<const Iteration>> iterations, const std::
   return mean;
 }
 
-std::optional<LongerCauses> longer_causes(std::span<const std::span<const Iteration>> iterations,
-                                          const std::vector<IterationParts>& parts, const IterationSets& sets) {
-  const Mean longer = mean_of(iterations, parts, sets.longer), others = mean_of(iterations, parts, sets.usual);
+std::optional<LongerCauses> longer_causes(const std::vector<IterationCauses>& iterations, const IterationSets& sets) {
+  const Mean longer = mean_of(iterations, sets.longer), others = mean_of(iterations, sets.usual);
   const double excess_ns = longer.duration_ns - others.duration_ns;
   if (longer.count == 0 || others.count == 0 || excess_ns <= 0) return std::nullopt;
   const auto count = static_cast<double>(sets.longer.size());
@@ -179,7 +178,8 @@ LossParts RunCauses::mean() const {
   return sum;
 }
 
-std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& slow, const IterationSets& changed) {
+std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::int64_t> numbers,
+                                   const IterationSets& slow, const IterationSets& changed) {
   using namespace run_cause_parts;
   const Trace& trace = index.trace();
   const std::size_t ranks = trace.ranks.size();
@@ -199,7 +199,8 @@ std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& s
                    .slow = {},
                    .changed = {},
                    .other_program = busiest_program(trace)};
-  std::vector<IterationParts> parts(ranks);
+  for (const std::int64_t number : numbers) causes.iterations.push_back({.number = number, .parts = {}});
+  const double share = 1 / static_cast<double>(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
     causes.exact = causes.exact && activities[r].states().exact;
     std::span<const BlockedTime> blocked;
@@ -210,7 +211,10 @@ std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& s
       for (const LossCause cause : {LossCause::no_cpu, LossCause::throttled}) {
         causes.ranks[r].own[cause] += own[cause];
       }
-      parts[r].push_back(own);
+      if (IterationCauses* mean = numbered(causes.iterations, iteration)) {
+        mean->parts.add(own, share);
+        mean->duration_ns += share * static_cast<double>(iteration.duration_ns);
+      }
     }
   }
   each_collective_loss(collectives, activities, iterations, [&](const CollectiveLoss& loss) {
@@ -219,11 +223,13 @@ std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& s
     causes.ranks[collectives.matched[loss.interval.collective].last_rank].caused.add(loss.waiting);
     const auto of_rank = iterations[loss.rank];
     const Iteration* iteration = iteration_at(of_rank, loss.interval.start_ns);
-    if (iteration == nullptr) return;
-    parts[loss.rank][static_cast<std::size_t>(iteration - of_rank.data())].add(loss.waiting).add(loss.transfer);
+    IterationCauses* mean = iteration == nullptr ? nullptr : numbered(causes.iterations, *iteration);
+    if (mean == nullptr) return;
+    mean->parts.add(loss.waiting, share).add(loss.transfer, share);
+    mean->computing_longer_ns += share * (loss.waiting[LossCause::computing] + loss.transfer[LossCause::computing]);
   });
-  causes.slow = longer_causes(iterations, parts, slow);
-  causes.changed = longer_causes(iterations, parts, changed);
+  causes.slow = longer_causes(causes.iterations, slow);
+  causes.changed = longer_causes(causes.iterations, changed);
   const Places places(index, activities, iterations);
   places.add(causes.ranks);
   if (causes.slow) places.add(*causes.slow, slow);

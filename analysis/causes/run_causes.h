@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,14 @@ struct RankCauses {
   std::optional<CauseFunction> function = {};
 
   LossParts lost() const { return LossParts(waiting).add(transfer).add(own); }
+};
+
+// Where the time of an iteration went, mean over the ranks.
+struct IterationCauses {
+  std::int64_t number = 0;
+  double duration_ns = 0;
+  LossParts parts;                 // adds up to the duration, unless a collective lies in two iterations
+  double computing_longer_ns = 0;  // of computing: waiting for a rank that computed longer
 };
 
 // Numbers of iterations that all ranks finished, rising.
@@ -50,9 +59,10 @@ struct OtherProgram {
 };
 
 struct RunCauses {
-  std::vector<RankCauses> ranks;        // as in the trace
-  bool exact = false;                   // every switch of all main threads was recorded
-  std::optional<LongerCauses> slow;     // the slow iterations, against the usual ones
+  std::vector<RankCauses> ranks;                 // as in the trace
+  std::vector<IterationCauses> iterations = {};  // those that all ranks finished
+  bool exact = false;                            // every switch of all main threads was recorded
+  std::optional<LongerCauses> slow;              // the slow iterations, against the usual ones
   std::optional<LongerCauses> changed;  // where the steps became slower: those after it, against those before it
 
   std::optional<OtherProgram> other_program;  // where the ranks recorded it
@@ -61,8 +71,10 @@ struct RunCauses {
   LossParts mean() const;
 };
 
-// Nothing where no rank's threads were observed. Ranges are looked at where a main thread has at most two million of
-// them. Cost: that of each_collective_loss(), and linear in the iterations, switches, ranges and samples.
-std::optional<RunCauses> causes_of(const RunIndex& index, const IterationSets& slow, const IterationSets& changed);
+// Nothing where no rank's threads were observed. `numbers` are those of the iterations that all ranks finished, rising.
+// Ranges are looked at where a main thread has at most two million of them. Cost: that of each_collective_loss(), and
+// linear in the iterations, switches, ranges and samples.
+std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::int64_t> numbers,
+                                   const IterationSets& slow, const IterationSets& changed);
 
 }  // namespace paceline::analysis

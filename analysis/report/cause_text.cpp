@@ -58,44 +58,86 @@ std::string predicate(LossCause cause, bool several) {
   return "";
 }
 
-// ", in the function load (train.py:41), below it read", else ", in the range load"; only for what a thread did itself.
+// What a thread did, after "mostly".
+const char* participle(LossCause cause) {
+  constexpr const char* names[] = {"transferring bytes",
+                                   "without a CPU",
+                                   "stopped by the CPU limit",
+                                   "waiting for major page faults",
+                                   "waiting for input or output",
+                                   "blocked",
+                                   "collecting garbage",
+                                   "computing longer",
+                                   ""};
+  return names[static_cast<std::size_t>(cause)];
+}
+
+// "load (train.py:41)"
+std::string function_text(const CauseFunction& function) {
+  if (function.innermost.empty() && !function.call_file.empty()) {
+    return fmt::format("{} ({})", function.function, function.call_file);
+  }
+  if (function.file.empty()) return function.function;
+  const std::string name = function.file.substr(function.file.rfind('/') + 1);
+  return function.line > 0 ? fmt::format("{} ({}:{})", function.function, name, function.line)
+                           : fmt::format("{} ({})", function.function, name);
+}
+
+// " in the function load (train.py:41)", else " in the range load"; only for what a thread did itself.
 std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   constexpr double clear = 0.5;  // of the lost time
   if (!is_sleep(cause) && cause != LossCause::computing) return "";
-  if (function && function->share >= clear) {
-    std::string text = fmt::format(", in the function {}", function->function);
-    if (function->innermost.empty() && !function->call_file.empty()) {
-      text += fmt::format(" ({})", function->call_file);
-    } else if (!function->file.empty()) {
-      const std::string name = function->file.substr(function->file.rfind('/') + 1);
-      text += function->line > 0 ? fmt::format(" ({}:{})", name, function->line) : fmt::format(" ({})", name);
-    }
-    if (!function->innermost.empty()) {
-      text += fmt::format(", which called {}", function->innermost);
-      if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);
-    }
-    return text;
-  }
-  if (place && place->cause == cause && place->share >= clear) return fmt::format(", in the range {}", place->range);
+  if (function && function->share >= clear) return " in the function " + function_text(*function);
+  if (place && place->cause == cause && place->share >= clear) return " in the range " + place->range;
   return "";
+}
+
+// ", in the function load (train.py:41), which called read (/data/x)"
+std::string whole_place_text(LossCause cause, const std::optional<CausePlace>& place,
+                             const std::optional<CauseFunction>& function) {
+  std::string text = place_text(cause, place, function);
+  if (text.empty()) return text;
+  if (text.starts_with(" in the function ") && !function->innermost.empty()) {
+    text += fmt::format(", which called {}", function->innermost);
+    if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);
+  }
+  return "," + text;
+}
+
+// The largest cause and its share. Sleep of several kinds counts together where no kind explains the loss alone.
+struct MainPart {
+  LossCause cause = LossCause::unknown;
+  double share = 0;
+};
+MainPart main_part(const LossParts& parts) {
+  MainPart main{.cause = largest(parts)};
+  double part = parts[main.cause];
+  const double slept = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
+  if (is_sleep(main.cause) && part < most_of_loss * parts.sum() && part < nearly_all * slept) {
+    main.cause = LossCause::blocked;
+    part = slept;
+  }
+  main.share = parts.sum() > 0 ? part / parts.sum() : 0;
+  return main;
+}
+
+// ", mostly blocked in the function load (train.py:41)"; "" where no cause explains half of the loss.
+std::string mostly_text(const LossParts& parts, const std::optional<CausePlace>& place,
+                        const std::optional<CauseFunction>& function) {
+  const MainPart main = main_part(parts);
+  if (main.cause == LossCause::unknown || main.share < most_of_loss) return "";
+  return fmt::format(", mostly {}{}", participle(main.cause), place_text(main.cause, place, function));
 }
 
 std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
-  LossCause cause = largest(parts);
-  double part = parts[cause];
-  const double slept = parts[LossCause::page_faults] + parts[LossCause::input_output] + parts[LossCause::blocked];
-  if (is_sleep(cause) && part < most_of_loss * parts.sum() && part < nearly_all * slept) {
-    cause = LossCause::blocked;
-    part = slept;
-  }
-  const double share = parts.sum() > 0 ? part / parts.sum() : 0;
+  const auto [cause, share] = main_part(parts);
   const std::string what = predicate(cause, several);
   const char* const who = several ? "the ranks" : "it";
   if (what.empty()) return "";
   if (share >= most_of_loss) {
-    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, place_text(cause, place, function));
+    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, whole_place_text(cause, place, function));
   }
   // Two causes that are most of it together.
   LossParts rest = parts;
@@ -106,7 +148,7 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
   const std::string also = predicate(second, several);
   if (share < least_of_two || also.empty() || share + other < most_of_two) return "";
   return fmt::format(", for {} of that {} {}{}, and for {} {} {}", percent(share), who, what,
-                     place_text(cause, place, function), percent(other), who, also);
+                     whole_place_text(cause, place, function), percent(other), who, also);
 }
 
 // The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
@@ -157,22 +199,33 @@ bool is_starved(const RunAnalysis& run) {
   return loss && loss->is_cpu();
 }
 
+std::string starved_cost_text(const RunAnalysis& run) {
+  using namespace cause_text_parts;
+  const MainLoss loss = *main_loss(run);
+  return fmt::format(
+      "{} cost a rank {} ({} of the wall time)",
+      loss.cause == LossCause::throttled ? "the CPU limit of the control group" : "threads that had no CPU",
+      seconds(loss.seconds), percent(loss.seconds / wall_s(run)));
+}
+
+std::string other_program_text(const RunAnalysis& run) {
+  const OtherProgram* other = cause_text_parts::blamed_program(run);
+  return other == nullptr
+             ? ""
+             : fmt::format(", while the program {} used {} of CPU time", other->name, seconds(other->cpu_s));
+}
+
 std::string starved_text(const RunAnalysis& run) {
   using namespace cause_text_parts;
   const MainLoss loss = *main_loss(run);
-  std::string text =
-      fmt::format("{} cost a rank {} ({} of the wall time)",
-                  loss.cause == LossCause::throttled ? "the CPU limit of the control group" : "threads that had no CPU",
-                  seconds(loss.seconds), percent(loss.seconds / wall_s(run)));
+  std::string text = starved_cost_text(run);
   const auto& slow = run.causes->slow;
   const double share = slow ? in_seconds(cpu_ns(slow->parts)) / loss.seconds : 0;
   if (share >= most_of_loss) {
     text += fmt::format(", {} of it in {} {}", percent(std::min(share, 1.0)),
                         slow->numbers.size() == 1 ? "iteration" : "iterations", number_list(slow->numbers));
   }
-  if (const OtherProgram* other = blamed_program(run)) {
-    text += fmt::format(", while the program {} used {} of CPU time", other->name, seconds(other->cpu_s));
-  }
+  text += other_program_text(run);
   if (run.ranks > 1 && any_timed(run.collectives)) text += "; the network was not the limit";
   return text;
 }
@@ -197,15 +250,24 @@ std::string lateness_cause_text(const RankCauses& causes) {
   return cause_text_parts::share_text(causes.caused, false, causes.place, causes.function);
 }
 
-std::string slow_iterations_text(const RunAnalysis& run) {
+std::string main_cause_of_lateness(const RankCauses& causes) {
+  return cause_text_parts::mostly_text(causes.caused, causes.place, causes.function);
+}
+
+const LongerCauses* slow_iterations(const RunAnalysis& run) {
   using namespace cause_text_parts;
-  if (!run.causes || !run.causes->slow) return "";
+  if (!run.causes || !run.causes->slow) return nullptr;
   const LongerCauses& slow = *run.causes->slow;
-  if (in_seconds(slow.excess_ns) < much * wall_s(run)) return "";
+  return in_seconds(slow.excess_ns) < much * wall_s(run) ? nullptr : &slow;
+}
+
+std::string slow_iterations_text(const LongerCauses& slow, bool briefly) {
+  using namespace cause_text_parts;
   return fmt::format("{} {} took {} longer{}{}", slow.numbers.size() == 1 ? "iteration" : "iterations",
                      number_list(slow.numbers), seconds(in_seconds(slow.excess_ns)),
                      slow.numbers.size() == 1 ? "" : " in all",
-                     share_text(slow.parts, true, slow.place, slow.function));
+                     briefly ? mostly_text(slow.parts, slow.place, slow.function)
+                             : share_text(slow.parts, true, slow.place, slow.function));
 }
 
 }  // namespace paceline::analysis

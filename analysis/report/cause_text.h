@@ -24,6 +24,9 @@ bool is_starved(const RunAnalysis& run);
 // "threads that had no CPU cost a rank 3.50 s (12.3 % of the wall time), 95 % of it in iterations 15 to 20; the network
 // was not the limit". The run is starved.
 std::string starved_text(const RunAnalysis& run);
+// Parts of it: the cost; and ", while the program cc1plus used 14.2 s of CPU time", or "".
+std::string starved_cost_text(const RunAnalysis& run);
+std::string other_program_text(const RunAnalysis& run);
 // What to do about it, as a noun phrase: "CPUs that no other program uses".
 std::string starved_remedy(const RunAnalysis& run);
 
@@ -33,8 +36,13 @@ std::string cause_name(LossCause cause);
 // ", for 97 % of that it was blocked, in the function load (train.py:41)", of a late rank; "" where it is not known.
 std::string lateness_cause_text(const RankCauses& causes);
 
-// "iterations 10, 20 and 30 took 240 ms longer in all, for 97 % of that the ranks were blocked, in the range fsync"; ""
-// where no iterations were slow, or they cost less than 2 % of the wall time.
-std::string slow_iterations_text(const RunAnalysis& run);
+// ", mostly blocked in the function load (train.py:41)", of a late rank; "" where no cause explains half of it.
+std::string main_cause_of_lateness(const RankCauses& causes);
+
+// The slow iterations; nullptr where there are none, or they cost less than 2 % of the wall time.
+const LongerCauses* slow_iterations(const RunAnalysis& run);
+// "iterations 10, 20 and 30 took 240 ms longer in all, for 97 % of that the ranks were blocked, in the range fsync", or
+// briefly "…, mostly blocked in the range fsync".
+std::string slow_iterations_text(const LongerCauses& slow, bool briefly = false);
 
 }  // namespace paceline::analysis

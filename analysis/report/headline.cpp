@@ -57,7 +57,7 @@ std::string one_run_text(const RunAnalysis& run) {
   const std::string ran = fmt::format("{} ran {}", ranks_text(run), duration(run.span_ns));
   if (run.refused()) return ran + "; where the time went is not known, because events were lost.";
   if (run.breakdown) return breakdown_sentence(run);
-  return ran + "; no iterations were seen, so there is no breakdown and no throughput.";
+  return ran + "; no iterations were seen.";
 }
 
 // "ring-4 100.2 images/s at an accuracy of 93.0 %"

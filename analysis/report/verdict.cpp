@@ -2,6 +2,7 @@
 // The verdict of a report: how well the job runs or scales, what limits it, which rank, and what to change first.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "analysis/report/cause_text.h"
 #include "analysis/report/changes.h"
@@ -16,7 +17,7 @@ namespace verdict_parts {
 
 constexpr double little_lost = 0.02;  // of the time that N ranks took
 constexpr const char* from_tables =
-    "The table has total times only: record the runs (`paceline record`) to learn what limits them and what to change.";
+    "The table has total times only: record the runs (`paceline record`) to learn what limits them.";
 
 std::string without_full_stop(std::string text) {
   if (text.ends_with('.')) text.pop_back();
@@ -25,39 +26,53 @@ std::string without_full_stop(std::string text) {
 
 std::string rank_name(const RankSummary& rank) { return fmt::format("rank {}{}", rank.rank, on_host(rank)); }
 
-// "10.2 ms late in each step", or "10.2 ms late on average and is late in 150 of 450 steps".
+// "10.2 ms late in each step", or "10.2 ms late on average and late in 150 of 450 steps".
 std::string lateness_text(double behind_ns, std::size_t affected, std::size_t iterations) {
   constexpr double nearly_each = 0.9;
   std::string text = seconds(1e-9 * behind_ns) + " late";
   if (static_cast<double>(affected) >= nearly_each * static_cast<double>(iterations)) return text + " in each step";
   text += " on average";
-  if (affected > 0) text += fmt::format(" and is late in {} of {} steps", affected, iterations);
+  if (affected > 0) text += fmt::format(" and late in {} of {} steps", affected, iterations);
   return text;
 }
 
-// "rank 37 on node05 holds the others up: it arrives 10.2 ms late in each step". Names only whom the tests name, and of
-// these the one that costs most.
-std::string rank_text(const RunAnalysis& run) {
+// Whom the tests name, and of these the one that costs most: "rank 37 on node05 holds the others up, 10.2 ms late in
+// each step, mostly blocked in the function load (train.py:41)".
+struct Accused {
+  const LateRank* late = nullptr;  // nullptr: nobody
+  std::string holds_up, how_late;
+};
+Accused accused_of(const RunAnalysis& run) {
   const Slowest slowest = slowest_of(run);
   if (slowest.host) {
-    return fmt::format("the host {} holds the others up: its ranks arrive {} late on average",
-                       run.hosts[slowest.host->rank], seconds(1e-9 * slowest.host->behind_ns));
+    return {.late = slowest.host,
+            .holds_up = fmt::format("the host {} holds the others up", run.hosts[slowest.host->rank]),
+            .how_late = fmt::format(", its ranks {} late on average", seconds(1e-9 * slowest.host->behind_ns))};
   }
   if (slowest.rank) {
     const auto i = static_cast<std::size_t>(slowest.rank - run.lateness.late.data());
     const LatenessCause cause = i < run.lateness_causes.size() ? run.lateness_causes[i] : LatenessCause{};
-    std::string text =
-        fmt::format("{} holds the others up: it arrives {}", rank_name(run.per_rank[slowest.rank->rank]),
-                    lateness_text(slowest.rank->behind_ns, cause.pattern.affected, run.lateness.iterations));
-    if (cause.phase) text += fmt::format(", because its {} takes longer", slow_phase_name(*cause.phase));
-    if (run.causes) text += lateness_cause_text(run.causes->ranks[slowest.rank->rank]);
-    return text;
+    Accused accused{
+        .late = slowest.rank,
+        .holds_up = rank_name(run.per_rank[slowest.rank->rank]) + " holds the others up",
+        .how_late = ", " + lateness_text(slowest.rank->behind_ns, cause.pattern.affected, run.lateness.iterations)};
+    const std::string why = run.causes ? main_cause_of_lateness(run.causes->ranks[slowest.rank->rank]) : "";
+    const bool has_place = why.find(" in the ") != std::string::npos;
+    if (cause.phase && !has_place) {
+      accused.how_late += fmt::format(", because its {} takes longer", slow_phase_name(*cause.phase));
+    }
+    accused.how_late += why;
+    return accused;
   }
-  if (!run.irregularity.late.empty()) {
-    const LateRank& late = run.irregularity.late.front();
-    return fmt::format("{} is irregular, not slow: without it a step takes {} less on average",
-                       rank_name(run.per_rank[late.rank]), seconds(1e-9 * late.behind_ns));
-  }
+  if (run.irregularity.late.empty()) return {};
+  const LateRank& late = run.irregularity.late.front();
+  return {.late = &late,
+          .holds_up = rank_name(run.per_rank[late.rank]) + " is irregular, not slow",
+          .how_late = fmt::format(": without it a step takes {} less on average", seconds(1e-9 * late.behind_ns))};
+}
+
+// Why nobody is named.
+std::string nobody_text(const RunAnalysis& run) {
   if (run.per_rank.size() < 2 || run.lateness.iterations == 0) return "";
   const std::string unknown = why_lateness_is_unknown(run);
   return unknown.empty() ? "no rank is late beyond chance" : unknown;
@@ -97,23 +112,23 @@ GpuSums gpu_sums(const RunAnalysis& run) {
   return sums;
 }
 
-// "the GPUs compute during 80.0 % of their time, idle during 12.0 %, and 5.0 % is communication that no computation
-// hides", over all ranks; "" where no rank has a GPU. Copies are named where they take more time than computation.
+// What the GPUs do most beside computing, over all ranks; "" where no rank has a GPU.
 std::string limit_of_gpus(const RunAnalysis& run) {
+  constexpr double busy = 0.8;
   const GpuSums sums = gpu_sums(run);
   if (sums.span_ns == 0) return "";
-  std::string text =
-      fmt::format("the GPUs compute during {} of their time and idle during {}",
-                  percent(share(sums.compute_ns, sums.span_ns)), percent(share(sums.idle_ns, sums.span_ns)));
-  if (sums.exposed_ns > 0) {
-    text += fmt::format(", and {} is communication that no computation hides",
-                        percent(share(sums.exposed_ns, sums.span_ns)));
-  }
   if (const Copies copies = copies_of(run); copies.ns > sums.compute_ns) {
-    text += fmt::format(", and their copies take {}, {} of it {}", duration(copies.ns), duration(copies.largest_ns),
-                        copies.largest);
+    return fmt::format("copies of the GPUs take {}, {} of it {}", duration(copies.ns), duration(copies.largest_ns),
+                       copies.largest);
   }
-  return text;
+  if (const double computing = share(sums.compute_ns, sums.span_ns); computing >= busy) {
+    return fmt::format("the GPUs compute during {} of their time", percent(computing));
+  }
+  if (sums.exposed_ns > sums.idle_ns) {
+    return fmt::format("exposed communication takes {} of the GPUs' time",
+                       percent(share(sums.exposed_ns, sums.span_ns)));
+  }
+  return fmt::format("the GPUs are idle during {} of their time", percent(share(sums.idle_ns, sums.span_ns)));
 }
 
 // What takes most of one run's wall time beside its parallel work. The headline gives the time of communication itself.
@@ -130,36 +145,53 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
   if (largest == nullptr || share(largest->ns, b.wall_ns) < little_lost) {
     return "nothing beside the parallel work takes much time";
   }
-  const bool communicates = largest->phase == Phase::communication;
-  if (communicates && behind_headline) return "";
-  if (communicates) return "most of the rest is communication and waiting for other ranks";
+  if (largest->phase == Phase::communication && behind_headline) return "";
   return fmt::format("{} takes {} of the wall time",
-                     largest->phase == Phase::startup ? "start-up" : phase_name(largest->phase),
+                     largest->phase == Phase::startup         ? "start-up"
+                     : largest->phase == Phase::communication ? "communication, waiting included,"
+                                                              : phase_name(largest->phase),
                      percent(share(largest->ns, b.wall_ns)));
 }
 
-// A sentence about CPUs that the run lacked, with a space behind it; "" where something else cost more.
-std::string starved_sentence(const RunAnalysis& run) {
-  return is_starved(run) ? capitalised(starved_text(run)) + ". " : "";
+// CPUs that the run lacked, and who holds the others up beside that.
+std::string state_of_starved(const RunAnalysis& run) {
+  std::string text = starved_cost_text(run) + other_program_text(run);
+  if (const Accused accused = accused_of(run); accused.late != nullptr) text += "; " + accused.holds_up;
+  return capitalised(std::move(text));
 }
 
-std::string state_of_run(const Report& report, const RunAnalysis& run) {
-  std::string text = without_full_stop(report.headline);
-  bool behind_headline = true;
-  if (run.efficiencies && run.ranks > 1 && report.scaling.comparisons.empty() && report.scaling.points.size() < 2) {
-    text = fmt::format("{} do useful work during {} of a step of {} (median)", ranks_text(run),
-                       percent(run.efficiencies->parallel), duration(run.iterations.steady_median_ns));
-    behind_headline = false;
-  } else if (run.iterations.count > 0 && report.runs.size() == 1) {
-    text = fmt::format("{} {} {} for a step (median)", ranks_text(run), run.ranks == 1 ? "takes" : "take",
-                       duration(run.iterations.steady_median_ns));
-    behind_headline = false;
+// The mean where predictions stand beside it, which are means.
+std::string step_text(const RunAnalysis& run) {
+  const std::string ranks = static_cast<int>(run.per_rank.size()) < run.ranks ? " of " + ranks_text(run) : "";
+  return run.what_if ? fmt::format("A step{} takes {} (mean)", ranks, seconds(run.what_if->step_s))
+                     : fmt::format("A step{} takes {} (median)", ranks, duration(run.iterations.steady_median_ns));
+}
+
+// What a step costs, and the one reason that costs most: a rank, slow iterations, or else what all ranks do. `change`
+// is the sentence behind it.
+std::string state_of_run(const Report& report, const RunAnalysis& run, const std::string& change) {
+  if (is_starved(run)) return state_of_starved(run) + ".";
+  const bool alone = report.scaling.comparisons.empty() && report.scaling.points.size() < 2;
+  const bool has_steps =
+      run.iterations.count > 0 && (report.runs.size() == 1 || (run.efficiencies && run.ranks > 1 && alone));
+  std::string text = has_steps ? step_text(run) : without_full_stop(report.headline);
+  const Accused accused = accused_of(run);
+  const LongerCauses* slow = slow_iterations(run);
+  const auto& steps_ns = run.lateness_table.step_ns;
+  const double accused_ns = accused.late == nullptr
+                                ? 0
+                                : accused.late->share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0);
+  const char* const joint = has_steps ? ": " : "; ";
+  if (slow != nullptr && slow->excess_ns > accused_ns) {
+    text += joint + slow_iterations_text(*slow, true);
+    if (accused.late != nullptr) text += "; " + accused.holds_up;
+  } else if (accused.late != nullptr) {
+    text += joint + accused.holds_up + accused.how_late;
+  } else if (const std::string limit = limit_of_run(run, !has_steps); !limit.empty()) {
+    text += joint + limit;
   }
-  const std::string limit = limit_of_run(run, behind_headline), rank = rank_text(run);
-  if (is_starved(run)) return starved_sentence(run) + capitalised(rank.empty() ? text : rank) + ".";
-  if (!limit.empty()) text += "; " + limit;
-  if (!rank.empty()) text += (limit.find(", and ") != std::string::npos ? "; " : ", and ") + rank;
-  if (const std::string slow = slow_iterations_text(run); !slow.empty()) text += "; " + slow;
+  const std::string nobody = accused.late == nullptr ? nobody_text(run) : "";
+  if (!nobody.empty() && change.find(nobody) == std::string::npos) text += "; " + nobody;
   return text + ".";
 }
 
@@ -167,35 +199,37 @@ std::string state_of_run(const Report& report, const RunAnalysis& run) {
 std::string speed_text(const Report& report, const ScalingPoint& point) {
   if (point.verdict != Verdict::unknown) return without_full_stop(report.headline);
   std::string text =
-      fmt::format("In these runs, {} ranks trained {} times as fast as one ({} against {}, an efficiency of {})",
-                  point.ranks, fixed(*point.speedup, 2), seconds(point.seconds),
-                  seconds(report.scaling.points[*point.baseline].seconds), percent(*point.efficiency));
+      fmt::format("In these runs, {} ranks trained {} times as fast as one", point.ranks, fixed(*point.speedup, 2));
   if (!point.differences.empty()) text += ", with a change of " + differences_text(point.differences);
   return text;
 }
 
-// "; the test accuracy is 91.0 % on 4 ranks and 93.0 % on one", because speed without accuracy says little. "" where it
+// "; test accuracy 91.0 % on 4 ranks and 93.0 % on one", because speed without accuracy says little. "" where it
 // is not known.
 std::string accuracy_text(const Report& report, const ScalingPoint& point) {
   if (!point.baseline || !point.accuracy) return "";
   const auto& one = report.scaling.points[*point.baseline].accuracy;
   if (!one) return "";
-  return fmt::format("; the test accuracy is {} on {} ranks and {} on one", percent(*point.accuracy), point.ranks,
+  return fmt::format("; test accuracy {} on {} ranks and {} on one", percent(*point.accuracy), point.ranks,
                      percent(*one));
 }
 
 std::string state_of_scaling(const Report& report, const LostTime& lost) {
   const RunAnalysis& run = report.runs[lost.many.front()];
-  std::string text = starved_sentence(run) + speed_text(report, report.scaling.points[lost.point]);
+  std::string text = speed_text(report, report.scaling.points[lost.point]);
   const double beyond = lost.actual_s - lost.ideal_s;
   const auto causes = lost_causes(report, lost);
-  if (causes.empty() || beyond < little_lost * lost.actual_s) {
+  if (is_starved(run)) {
+    text = state_of_starved(run) + ". " + text;
+  } else if (causes.empty() || beyond < little_lost * lost.actual_s) {
     text += "; next to nothing is lost to a perfect division";
   } else {
-    text += fmt::format("; of the {} beyond a perfect division, {} are {}", seconds(beyond),
-                        seconds(causes.front().seconds), causes.front().name);
+    text += fmt::format("; {} of the {} lost are {}", seconds(causes.front().seconds), seconds(beyond),
+                        causes.front().name);
   }
-  if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
+  if (const Accused accused = accused_of(run); accused.late != nullptr && !is_starved(run)) {
+    text += ", and " + accused.holds_up;
+  }
   return text + accuracy_text(report, report.scaling.points[lost.point]) + ".";
 }
 
@@ -218,8 +252,8 @@ Faults faults_of(const RunAnalysis& run) {
 // A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
 std::string repair_text(const RunAnalysis& run) {
   if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    return fmt::format("First find out what {} did instead: look at the stacks of {} there, and at the GPUs.",
-                       rank_list(faults.ranks), faults.ranks.size() == 1 ? "the process" : "the processes");
+    return fmt::format("First find out what {} did instead: look at the stacks and the GPUs there.",
+                       rank_list(faults.ranks));
   }
   if (!run.hangs.empty()) {
     std::vector<int> missing;
@@ -255,22 +289,18 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
   return whose + text;
 }
 
-std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
-  std::string interval;
-  if (first.ci95) interval = fmt::format(", {} to {} at 95 %", seconds(first.ci95->low), seconds(first.ci95->high));
-  return fmt::format(
-             "Make this change first: {}, which is predicted to take the mean step from {} to {} ({:.1f} % less{}){}.",
-             first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), interval,
-             brings) +
-         training_note(first);
+// The prediction has an interval, which is predicted for the mean step.
+std::string prediction_sentence(const Prediction& first, const std::string& brings) {
+  return fmt::format("Change first: {}; predicted mean step: {} to {} (95 %){}.", marked_title(first),
+                     seconds(first.ci95->low), seconds(first.ci95->high), brings);
 }
 
 // Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank
 // even where chance may have made the rank slow.
 // Why a prediction is no advice.
 const char* doubt_about(const Prediction& prediction) {
-  return prediction.error_unknown ? "the error of such predictions is not known"
-         : prediction.ci95        ? "the interval of this prediction holds no change"
+  return prediction.error_unknown ? "its error is not known"
+         : prediction.ci95        ? "its interval holds no change"
                                   : "the run is too short for an interval";
 }
 
@@ -279,8 +309,8 @@ std::string no_change_text(const RunAnalysis& run) {
   const Prediction* faster = best_faster_work(run);
   const Prediction* other = best_uncertain(run);
   if (other != nullptr && (relief == nullptr || other->ratio < relief->ratio)) {
-    return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
-                       other->title, 100 * (1 - other->ratio), doubt_about(*other));
+    return fmt::format("No change is certain to help: for \"{}\", {:.1f} % less is predicted, but {}", other->title,
+                       100 * (1 - other->ratio), doubt_about(*other));
   }
   if (relief == nullptr && faster != nullptr) {
     return fmt::format("Only faster computation makes a step 1 % shorter: {} is predicted to take {:.1f} % less",
@@ -292,53 +322,40 @@ std::string no_change_text(const RunAnalysis& run) {
   if (but.empty()) {
     but = slowest.rank == nullptr && slowest.host == nullptr ? "no rank is late beyond chance" : doubt_about(*relief);
   }
-  return fmt::format("No change is certain to make a step shorter: for \"{}\", {:.1f} % less is predicted, but {}",
-                     relief->title, 100 * (1 - relief->ratio), but);
+  return fmt::format("No change is certain to help: for \"{}\", {:.1f} % less is predicted, but {}", relief->title,
+                     100 * (1 - relief->ratio), but);
 }
 
-std::string change_of_starved(const RunAnalysis& run) {
-  return fmt::format("Make this change first: {}. Other changes would be judged by the times of starved threads.",
-                     starved_remedy(run));
-}
+std::string change_of_starved(const RunAnalysis& run) { return fmt::format("Change first: {}.", starved_remedy(run)); }
 
 std::string change_of_scaling(const Report& report, const LostTime& lost) {
   const auto causes = lost_causes(report, lost);
   const RunAnalysis& run = report.runs[lost.many.front()];
   if (is_starved(run)) return change_of_starved(run);
   const Prediction* first = first_prediction(run);
-  const auto without = [&](double seconds) {
-    const auto s = speed_up_without(report, lost, seconds);
-    return s ? fmt::format("{} ranks would be about {} times as fast as one instead of {}", lost.ranks, fixed(*s, 2),
-                           fixed(*report.scaling.points[lost.point].speedup, 2))
-             : "";
-  };
   const bool by_prediction =
       first != nullptr && (causes.empty() || causes.front().predicted || gain_s(run, *first) > causes.front().seconds);
+  if (!by_prediction && causes.empty()) return no_change_text(run) + ".";
+  const double gone_s = by_prediction ? gain_s(run, *first) : causes.front().seconds;
+  const auto s = speed_up_without(report, lost, gone_s);
   if (by_prediction) {
-    const std::string s = without(gain_s(run, *first));
-    return prediction_sentence(run, *first, s.empty() ? "" : ", so that " + s);
+    return prediction_sentence(*first, s ? fmt::format(", for a speed-up of about {}", fixed(*s, 2)) : "");
   }
-  if (causes.empty()) return no_change_text(run) + ".";
-  const std::string s = without(causes.front().seconds);
-  return fmt::format("Make this change first: {}{}.", causes.front().remedy,
-                     s.empty() ? "" : fmt::format(". Without these {}, {}", seconds(causes.front().seconds), s));
+  return fmt::format("Change first: {}{}.", causes.front().remedy,
+                     s ? fmt::format(", for a speed-up of up to about {}", fixed(*s, 2)) : "");
 }
 
 std::string change_of_run(const RunAnalysis& run) {
   if (is_starved(run)) return change_of_starved(run);
-  if (const Prediction* first = first_prediction(run)) return prediction_sentence(run, *first, "");
+  if (const Prediction* first = first_prediction(run)) return prediction_sentence(*first, "");
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
-    return "First collect the files of the other ranks: without them, the report cannot show which rank limits the "
-           "others.";
+    return "First collect the files of the other ranks: without them, no rank can be judged.";
   }
   if (run.iterations.count == 0) {
     const Copies copies = copies_of(run);
     const GpuSums gpus = gpu_sums(run);
     if (copies.ns > gpus.compute_ns && 2 * copies.ns > gpus.span_ns) {
-      return fmt::format(
-          "First copy less, or beside the computation: the GPUs copy longer than they compute ({} "
-          "against {}).",
-          duration(copies.ns), duration(gpus.compute_ns));
+      return fmt::format("First copy less, or beside the computation, which takes {}.", duration(gpus.compute_ns));
     }
     return "First name the training steps, so that the report can break them down.";
   }
@@ -346,10 +363,9 @@ std::string change_of_run(const RunAnalysis& run) {
   if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
     return none.empty() ? "" : none + ".";
   }
-  const std::string serial =
-      fmt::format("{} ({}) do not shrink when ranks are added", duration(run.breakdown->serial_ns),
-                  percent(share(run.breakdown->serial_ns, run.breakdown->wall_ns)));
-  return (none.empty() ? "Of the wall time, " : none + "; of the wall time, ") + serial + ".";
+  return fmt::format("{}{} ({} of the wall time) do not shrink with ranks.", none.empty() ? "" : none + "; ",
+                     duration(run.breakdown->serial_ns),
+                     percent(share(run.breakdown->serial_ns, run.breakdown->wall_ns)));
 }
 
 }  // namespace verdict_parts
@@ -385,14 +401,14 @@ ReportVerdict verdict_of(const Report& report) {
   }
   if (const auto focus = focus_of(report)) {
     const RunAnalysis& run = report.runs[*focus];
-    return {state_of_run(report, run), broken != report.runs.end() ? repair_text(*broken) : change_of_run(run)};
+    const std::string change = broken != report.runs.end() ? repair_text(*broken) : change_of_run(run);
+    return {state_of_run(report, run, change), change};
   }
   if (const ScalingPoint* best = headline_point(report.scaling)) {
     std::string state = speed_text(report, *best);
     const auto& fits = report.scaling.fits;
     if (!fits.empty() && !fits.front().misfit && fits.front().serial_fraction < 1) {
-      state += fmt::format("; by Amdahl's law, a share of {} of the work does not shrink with ranks",
-                           fixed(fits.front().serial_fraction, 3));
+      state += fmt::format("; by Amdahl's law, {} of the work does not shrink", fixed(fits.front().serial_fraction, 3));
     }
     return {state + accuracy_text(report, *best) + ".", from_tables};
   }

@@ -74,7 +74,7 @@ void add_causes(const RunIndex& index, RunAnalysis& run) {
     changed.usual.assign(iterations.numbers.begin() + static_cast<std::ptrdiff_t>(iterations.warmup), border);
     changed.longer.assign(border, iterations.numbers.end());
   }
-  run.causes = causes_of(index, slow, changed);
+  run.causes = causes_of(index, iterations.numbers, slow, changed);
 }
 
 RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {

@@ -2,8 +2,7 @@
 #include "viewer/drawing/appearance.h"
 
 #include <QPalette>
-#include <QStyle>
-#include <QStyleFactory>
+#include <QProxyStyle>
 
 namespace paceline::viewer {
 namespace {
@@ -35,16 +34,25 @@ QPalette palette_of(bool dark) {
   return palette;
 }
 
+// Less room beside the titles of tabs, so that those of all panels fit into a window of 1366 pixels.
+class NarrowTabs : public QProxyStyle {
+ public:
+  explicit NarrowTabs(const QString& name) : QProxyStyle(name) { setObjectName(name); }
+  int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override {
+    return metric == PM_TabBarTabHSpace ? 12 : QProxyStyle::pixelMetric(metric, option, widget);
+  }
+};
+
 }  // namespace
 
 void apply_theme(const QString& theme) {
   static const QString desktop_style = QApplication::style()->objectName();
   static const QPalette desktop_palette = QApplication::palette();
   if (theme != "light" && theme != "dark") {
-    if (QApplication::style()->objectName() != desktop_style) QApplication::setStyle(desktop_style);
+    QApplication::setStyle(new NarrowTabs(desktop_style));
     return QApplication::setPalette(desktop_palette);
   }
-  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setStyle(new NarrowTabs("fusion"));
   QApplication::setPalette(palette_of(theme == "dark"));
 }
 

@@ -79,7 +79,7 @@ class ViewState : public QObject {
   };
   enum class RankOrder { number, host, waiting_caused, duration, own };
   static constexpr std::size_t many_ranks = 9;  // from here on, ranks start folded, and hosts have headings
-  static constexpr int default_names_width = 200;
+  static constexpr int default_names_width = 232;
 
   static constexpr double pan_share = 0.15;  // of the view, by which a key or a step of the wheel pans
 

@@ -77,7 +77,7 @@ void PanelDocks::showEvent(QShowEvent* event) {
     bar->setFont(small);
   }
   if (std::exchange(sized_, true) || tabs_.empty()) return;
-  constexpr int width_of_tabs = 1030, width_beside_them = 570, height_of_docks = 250;
+  constexpr int width_of_tabs = 1120, width_beside_them = 480, height_of_docks = 250;
   resizeDocks({tabs_.front()}, {height_of_docks}, Qt::Vertical);
   if (right_ != nullptr) resizeDocks({tabs_.front(), right_}, {width_of_tabs, width_beside_them}, Qt::Horizontal);
 }

@@ -9,6 +9,10 @@
     evaluate: "#cc79a7", checkpoint: dark.matches ? "#7d116f" : "#882255", copy: "#f0e442",
     launch: dark.matches ? "#865d3b" : "#7a5230", idle: dark.matches ? "#343b44" : "#ebeff4",
     other: dark.matches ? "#565f6b" : "#b9c0ca", "events lost": dark.matches ? "#98a2b0" : "#6b7482" });
+  const causeColours = () => ({ computing: dark.matches ? "#565f6b" : "#b9c0ca", "computing longer": dark.matches ? "#077bc2" : "#0072b2",
+    "bytes moving": "#56b4e9", blocked: "#e69f00", "input/output": "#009e73", "major page faults": dark.matches ? "#7d116f" : "#882255",
+    "garbage collection": "#cc79a7", "CPU limit": "#d55e00", "no CPU": dark.matches ? "#ffb8a8" : "#9c0019",
+    unknown: dark.matches ? "#98a2b0" : "#6b7482" });
   // Numbers have a minus, not a hyphen.
   const minus = text => typeof text === "string" ? text.replace(/^-/, "−") : text;
   const numeric = Chart.defaults.scales.linear.ticks.callback;
@@ -104,7 +108,7 @@
       },
       // From one total to another: each bar begins where the one before it ends.
       waterfall(d) {
-        const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7", no_cpu: screen.matches ? "#ffb8a8" : "#9c0019" };
+        const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7", no_cpu: causeColours()["no CPU"] };
         return bars(d, r => colours[r.kind], "speed-up");
       },
       lasting: d => kinds.bars(d),
@@ -155,19 +159,19 @@
       phases(d) {
         return (d.ranks.length > 16 ? columns : stacked)(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours()[p.name] })));
       },
-      // The phases of each iteration one above the other; the median is that of the iterations after the warm-up.
+      // The phases or causes of each iteration one above the other; the median is that of the iterations after the warm-up.
       iterations(d) {
         const dashed = { type: "line", label: "median", data: d.numbers.map(() => d.median), borderColor: ink, borderDash: [4, 4], borderWidth: 1,
           pointStyle: "line", pointRadius: 0, order: -1 };
-        const others = ["#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a919c", "#7a5230"];
-        const config = columns(d.numbers, d.phases.map((p, i) => ({ label: p.name, data: p.ms, backgroundColor: phaseColours()[p.name] || others[i % 8], stack: "phases" })));
+        const colours = { ...phaseColours(), ...causeColours() }, others = ["#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a919c", "#7a5230"];
+        const config = columns(d.numbers, d.phases.map((p, i) => ({ label: p.name, data: p.ms, backgroundColor: colours[p.name] || others[i % 8], stack: "phases" })));
         if (d.median) config.data.datasets.push(dashed);
         config.options.scales = { x: { ...axis(d.x), stacked: true, grid: { display: false }, ticks: { maxRotation: 0 } },
           y: { ...axis("ms"), stacked: true } };
         config.options.interaction = { mode: "index", intersect: false };
         config.options.plugins.tooltip = { filter: item => item.raw > 0, callbacks: { title: items => items.length ? d.x + " " + items[0].label : "",
           label: item => item.dataset.label + ": " + seconds(item.raw) + " ms",
-          footer: items => "all phases: " + seconds(items.reduce((sum, item) => sum + (item.dataset.stack ? item.raw : 0), 0)) + " ms" } };
+          footer: items => "together: " + seconds(items.reduce((sum, item) => sum + (item.dataset.stack ? item.raw : 0), 0)) + " ms" } };
         config.options.datasets = { bar: { barPercentage: 1, categoryPercentage: d.numbers.length > 60 ? 1 : 0.9 } };
         return config;
       },

@@ -31,15 +31,14 @@ std::string parts_text(const LossParts& parts) {
 }
 
 void slow_finding(const RunAnalysis& run, std::vector<Finding>& out) {
-  const std::string text = slow_iterations_text(run);
-  if (text.empty()) return;
-  const LongerCauses& slow = *run.causes->slow;
+  const LongerCauses* slow = slow_iterations(run);
+  if (slow == nullptr) return;
   Finding finding{.severity = Severity::warning,
-                  .text = fmt::format("{}: {}.", capitalised(text), parts_text(slow.parts)),
-                  .cost_s = 1e-9 * slow.excess_ns,
+                  .text = fmt::format("{}: {}.", capitalised(slow_iterations_text(*slow)), parts_text(slow->parts)),
+                  .cost_s = 1e-9 * slow->excess_ns,
                   .kind = "slow iterations"};
   for (std::size_t i = 0; i < run.iterations.count; ++i) {
-    if (!std::ranges::binary_search(slow.numbers, run.iterations.numbers[i])) continue;
+    if (!std::ranges::binary_search(slow->numbers, run.iterations.numbers[i])) continue;
     finding.places.push_back({.name = fmt::format("Iteration {}", run.iterations.numbers[i]),
                               .time = run.iterations.spans[i],
                               .iteration = run.iterations.numbers[i]});

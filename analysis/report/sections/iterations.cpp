@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/report/cause_text.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
 #include "analysis/statistics/distribution.h"
@@ -221,7 +222,30 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
                        {"max_ns", of.maximum},   {"mean_ns", of.mean},   {"stddev_ns", of.stddev}};
 }
 
-// At most 400 bars: each is the longest of its neighbours, so that no slow iteration is hidden.
+// What the bars of a chart of iterations are made of.
+struct ChartPart {
+  std::string name;
+  std::vector<double> ns;  // of each bar
+};
+
+// By cause, as in the tables of causes. `numbers` are some of the iterations that all ranks finished.
+std::vector<ChartPart> cause_parts(const RunCauses& causes, std::span<const std::int64_t> numbers) {
+  using enum LossCause;
+  std::vector<ChartPart> parts{{"computing", {}}, {"computing longer", {}}};
+  constexpr LossCause others[] = {moving_bytes, blocked,   input_output, page_faults,
+                                  collecting,   throttled, no_cpu,       unknown};
+  for (const LossCause cause : others) parts.push_back({cause_name(cause), {}});
+  for (const IterationCauses& iteration : causes.iterations) {
+    if (!std::ranges::binary_search(numbers, iteration.number)) continue;
+    parts[0].ns.push_back(iteration.parts[computing] - iteration.computing_longer_ns);
+    parts[1].ns.push_back(iteration.computing_longer_ns);
+    for (std::size_t i = 0; i < std::size(others); ++i) parts[i + 2].ns.push_back(iteration.parts[others[i]]);
+  }
+  return parts;
+}
+
+// At most 400 bars: each is the longest of its neighbours, so that no slow iteration is hidden. The first page has the
+// causes where they are known, else the phases.
 void charts(const RunAnalysis& run, std::vector<Chart>& out) {
   constexpr std::size_t most_bars = 400;
   const RunIterations& it = run.iterations;
@@ -233,25 +257,33 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
     const auto end = first + static_cast<std::ptrdiff_t>(std::min(group, it.seconds.size() - i));
     numbers.push_back(it.numbers[static_cast<std::size_t>(std::max_element(first, end) - it.seconds.begin())]);
   }
-  nlohmann::json phases = nlohmann::json::array();
+  const auto add = [&](const char* by, const std::vector<ChartPart>& parts, bool picture) {
+    nlohmann::json shown = nlohmann::json::array();
+    for (const ChartPart& part : parts) {
+      if (std::reduce(part.ns.begin(), part.ns.end()) <= 0) continue;
+      nlohmann::json ms = nlohmann::json::array();
+      for (const double ns : part.ns) ms.push_back(std::round(ns * 1e-3) * 1e-3);
+      shown.push_back({{"name", part.name}, {"ms", std::move(ms)}});
+    }
+    std::string title = fmt::format("Time of each iteration by {}, mean over the ranks, ms", by);
+    if (group > 1) title += fmt::format("; each bar is the longest of {} iterations", group);
+    out.push_back({.title = std::move(title),
+                   .kind = "iterations",
+                   .data = {{"x", "iteration"},
+                            {"numbers", numbers},
+                            {"phases", std::move(shown)},
+                            {"median", 1e-6 * static_cast<double>(it.steady_median_ns)}},
+                   .height = 260,
+                   .wide = true,
+                   .picture = picture});
+  };
+  if (run.causes) add("cause", cause_parts(*run.causes, numbers), true);
+  std::vector<ChartPart> phases;
   const auto all = phases_of(run, numbers);
   for (std::size_t p = 0; p < all.size(); ++p) {
-    if (std::reduce(all[p].begin(), all[p].end()) <= 0) continue;
-    nlohmann::json ms = nlohmann::json::array();
-    for (const double ns : all[p]) ms.push_back(std::round(ns * 1e-3) * 1e-3);
-    phases.push_back({{"name", phase_name(static_cast<Phase>(p))}, {"ms", std::move(ms)}});
+    phases.push_back({std::string(phase_name(static_cast<Phase>(p))), all[p]});
   }
-  std::string title = "Time of each iteration by phase, mean over the ranks, ms";
-  if (group > 1) title += fmt::format("; each bar is the longest of {} iterations", group);
-  out.push_back({.title = std::move(title),
-                 .kind = "iterations",
-                 .data = {{"x", "iteration"},
-                          {"numbers", numbers},
-                          {"phases", std::move(phases)},
-                          {"median", 1e-6 * static_cast<double>(it.steady_median_ns)}},
-                 .height = 260,
-                 .wide = true,
-                 .picture = true});
+  add("phase", phases, !run.causes);
 }
 
 }  // namespace iterations_section

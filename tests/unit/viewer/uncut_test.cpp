@@ -8,11 +8,14 @@
 #include <QHeaderView>
 #include <QRegularExpression>
 #include <QScrollBar>
+#include <QTabBar>
 #include <QTableView>
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "analysis/trace/builder.h"
 #include "tests/unit/viewer/painted_texts.h"
 #include "tests/unit/viewer/user.h"
 #include "viewer/drawing/appearance.h"
@@ -101,6 +104,42 @@ TEST_P(Uncut, TextsOfEveryPanelHaveRoom) {
   }
   for (const std::string& one : cut) ADD_FAILURE() << one;
   EXPECT_GT(seen, 4000u);
+}
+
+TEST(Names, OfStreamsAreWholeAndLongerOnesAreCutAtTheirEnd) {
+  const QString stream = "GPU 0 stream 18 (communication)", thread = "a thread whose name is longer than its column";
+  analysis::TraceBuilder run;
+  analysis::RankBuilder& rank = run.add_rank(0);
+  rank.add_main_thread().add_slice(0, 1'000'000, "step", "mine");
+  for (const auto& [kind, name] :
+       {std::pair(analysis::TrackKind::thread, thread), {analysis::TrackKind::stream, stream}}) {
+    rank.add_track(kind, name.toStdString(), 18).add_slice(0, 1'000'000, "work", "mine");
+  }
+  User page(index_run("names", run.finish()));
+  page.window.grab();
+  bool whole = false, cut = false;
+  for (const PaintedText& text : painted_texts(page.window)) {
+    whole = whole || text.text == stream;
+    cut = cut || (text.text.endsWith("…") && text.text.size() > 20 && thread.startsWith(text.text.chopped(1)));
+  }
+  EXPECT_TRUE(whole);
+  EXPECT_TRUE(cut);
+}
+
+TEST(Tabs, OfAllPanelsFitIntoTheScreenOfASmallLaptop) {
+  for (const char* theme : {"", "light"}) {
+    apply_theme(theme);
+    User page(run_with_texts(2), {1366, 768});
+    page.finish();
+    std::size_t bars = 0;
+    for (const QTabBar* bar : page.window.findChildren<QTabBar*>()) {
+      if (bar->count() < 10) continue;
+      ++bars;
+      EXPECT_LE(bar->tabRect(bar->count() - 1).right(), bar->width()) << "theme " << theme;
+    }
+    EXPECT_EQ(bars, 1u);
+  }
+  apply_theme("light");
 }
 
 INSTANTIATE_TEST_SUITE_P(In, Uncut, testing::Values("light", "dark"));

@@ -28,7 +28,7 @@ QRect RowCanvas::name_box() const { return {header_left, y, names_width - header
 void paint_track_label(RowCanvas& canvas, const QString& label, bool main, const QRect& box) {
   canvas.painter.setFont(canvas.small);
   canvas.painter.setPen(QColor(main ? canvas.theme.header_text : canvas.theme.faint_text));
-  const QString shown = QFontMetrics(canvas.small).elidedText(canvas.of_rank + label, Qt::ElideMiddle, box.width());
+  const QString shown = QFontMetrics(canvas.small).elidedText(canvas.of_rank + label, Qt::ElideRight, box.width());
   canvas.painter.drawText(box, Qt::AlignVCenter | Qt::AlignLeft, shown);
 }
 

@@ -26,6 +26,10 @@ inline void expect_causes_add_up(const RunAnalysis& run) {
     expect_parts_of(rank.caused, static_cast<double>(waits.caused_ns), "caused");
     expect_parts_of(rank.own, rank.own[LossCause::no_cpu] + rank.own[LossCause::throttled], "own work");
   }
+  for (const IterationCauses& iteration : run.causes->iterations) {
+    expect_parts_of(iteration.parts, iteration.parts.sum(), "an iteration");
+    EXPECT_LE(iteration.computing_longer_ns, iteration.parts[LossCause::computing] + 1);
+  }
   for (const auto* longer : {&run.causes->slow, &run.causes->changed}) {
     if (*longer) expect_parts_of((*longer)->parts, (*longer)->excess_ns, "longer iterations");
   }

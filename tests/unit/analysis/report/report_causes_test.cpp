@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <numeric>
+
 #include "analysis/report/build.h"
+#include "analysis/report/cause_text.h"
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
 #include "tests/unit/analysis/causes/cause_job.h"
@@ -40,12 +44,12 @@ Report starved() {
 TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
   const Report report = starved();
   EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank 1.14 s"));
-  EXPECT_THAT(report.verdict.state, HasSubstr("in iterations 15 to 20; the network was not the limit."));
   EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that no other program uses"));
   EXPECT_THAT(report.verdict.change, Not(HasSubstr("buffering")));
   EXPECT_THAT(report.verdict.change, Not(HasSubstr("fp16")));
   const Finding* cpu = finding(report, "no CPU");
   ASSERT_NE(cpu, nullptr);
+  EXPECT_THAT(cpu->text, HasSubstr("in iterations 15 to 20; the network was not the limit."));
   EXPECT_NEAR(*cpu->cost_s, 1.14, 0.005);
 }
 
@@ -71,8 +75,10 @@ TEST(ReportCauses, AScalingReportOfAStarvedRunIsToldToFindCpus) {
   const Report report = build_report(std::move(runs));
   checked_text(report);
   EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank 40.0 ms"));
-  EXPECT_THAT(report.verdict.state, HasSubstr("the network was not the limit. "));
-  EXPECT_THAT(report.verdict.change, ::testing::StartsWith("Make this change first: CPUs that no other program uses"));
+  const Finding* cpu = finding(report, "no CPU");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_THAT(cpu->text, HasSubstr("the network was not the limit. "));
+  EXPECT_THAT(report.verdict.change, ::testing::StartsWith("Change first: CPUs that no other program uses"));
 }
 
 TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
@@ -100,8 +106,11 @@ TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
                                      return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .sleeps_ms = rank == 1 ? 30 : 0};
                                    }});
   EXPECT_THAT(report.verdict.state, HasSubstr("rank 1 on alice holds the others up"));
-  EXPECT_THAT(report.verdict.state, HasSubstr("because its preprocess takes longer, for "));
-  EXPECT_THAT(report.verdict.state, HasSubstr("of that it was blocked, in the range preprocess"));
+  EXPECT_THAT(report.verdict.state, HasSubstr(" late in each step, mostly blocked in the range preprocess."));
+  const Finding* waiting = finding(report, "slow rank");
+  ASSERT_NE(waiting, nullptr);
+  EXPECT_THAT(waiting->text, HasSubstr(" Its preprocess takes "));
+  EXPECT_THAT(waiting->text, HasSubstr("of that it was blocked, in the range preprocess"));
 }
 
 // The other rank loses 30 ms for it, which is less in the mean of two ranks than the 20 ms that both lose.
@@ -125,6 +134,60 @@ TEST(ReportCauses, TablesHaveTheCausesThatThereAre) {
   const std::string text = render_text(starved());
   EXPECT_THAT(text, HasSubstr("rank  lost in   no CPU  bytes moving    lost\n"));
   EXPECT_THAT(text, HasSubstr("iterations  against         no CPU    lost\n"));
+}
+
+// Ranks sleep in the iterations 15 to 20, collect garbage in 30, have no CPU in every 7th, and rank 1 computes longer.
+TEST(ReportCauses, TheBarsOfTheIterationsAddUpToTheTablesOfCauses) {
+  const RunAnalysis run = report_of({.iterations = 60,
+                                     .delay =
+                                         [](int rank, int i) {
+                                           return Delay{.runs_ms = 4 * rank,
+                                                        .waits_ms = i % 7 == 0 ? 5 : 0,
+                                                        .sleeps_ms = i >= 15 && i < 21 ? 80 : 0,
+                                                        .collects_ms = i == 30 ? 20 : 0};
+                                         }})
+                              .runs[0];
+  const std::vector<Chart> charts = run_charts(run);
+  const auto chart =
+      std::ranges::find_if(charts, [](const Chart& of) { return of.title.find("by cause") != std::string::npos; });
+  ASSERT_NE(chart, charts.end());
+  EXPECT_TRUE(chart->picture);
+  std::map<std::string, std::vector<double>> ms;
+  for (const nlohmann::json& part : chart->data["phases"]) ms[part["name"]] = part["ms"].get<std::vector<double>>();
+  // The bars are as high as the iterations are long.
+  const RunIterations& it = run.iterations;
+  ASSERT_EQ(chart->data["numbers"].size(), it.count);
+  for (std::size_t i = 0; i < it.count; ++i) {
+    double sum = 0;
+    for (const auto& [name, values] : ms) sum += values[i];
+    EXPECT_NEAR(sum, 1e3 * it.seconds[i], 0.01) << i;
+  }
+  // "Why time was lost", mean over the ranks. Own computation is not lost.
+  const LossParts lost = run.causes->mean();
+  const auto total = [&](const char* name) { return std::reduce(ms[name].begin(), ms[name].end()); };
+  EXPECT_NEAR(total("no CPU"), 1e-6 * lost[LossCause::no_cpu], 0.1);
+  EXPECT_NEAR(total("bytes moving"), 1e-6 * lost[LossCause::moving_bytes], 0.1);
+  EXPECT_NEAR(total("computing longer"), 1e-6 * lost[LossCause::computing], 0.1);
+  EXPECT_GT(lost[LossCause::no_cpu], 0);
+  EXPECT_NEAR(total("computing longer"), 60 * 4 / 2, 0.1);
+  EXPECT_NEAR(total("garbage collection"), 20, 0.1);
+  // "Why iterations took longer": the bars of 15 to 20 above the mean of the others after the warm-up of 6.
+  ASSERT_TRUE(run.causes->slow);
+  ASSERT_EQ(run.causes->slow->numbers, (std::vector<std::int64_t>{15, 16, 17, 18, 19, 20}));
+  LossParts slow, usual;
+  for (const auto& [name, values] : ms) {
+    std::size_t cause = 0;
+    while (name != "computing longer" && name != cause_name(static_cast<LossCause>(cause))) ++cause;
+    if (name == "computing longer") cause = static_cast<std::size_t>(LossCause::computing);
+    for (std::size_t i = 6; i < 60; ++i) {
+      const bool is_slow = i >= 15 && i < 21;
+      (is_slow ? slow : usual).ns[cause] += 1e6 * values[i] / (is_slow ? 6 : 48);
+    }
+  }
+  const LossParts& table = run.causes->slow->parts;
+  const LossParts longer = excess_parts(slow, usual, slow.sum() - usual.sum());
+  for (std::size_t i = 0; i < loss_cause_count; ++i) EXPECT_NEAR(6e-6 * longer.ns[i], 1e-6 * table.ns[i], 0.1) << i;
+  EXPECT_GT(table[LossCause::blocked], 0.9 * table.sum());
 }
 
 TEST(ReportCauses, JsonHasTheParts) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "analysis/report/build.h"
 #include "analysis/report/changes.h"
 #include "analysis/report/glossary.h"
@@ -29,9 +31,9 @@ TEST(VerdictOfAReport, NamesWhatLimitsTheSpeedUpAndWhatItsLossCosts) {
   const Report report = two_jobs();
   EXPECT_THAT(report.verdict.state,
               AllOf(HasSubstr("2 ranks trained 1.25 times as fast as one"),
-                    HasSubstr("of the 605 ms beyond a perfect division, 525 ms are serial work, most of it startup")));
+                    HasSubstr("; 525 ms of the 605 ms lost are serial work, most of it startup")));
   EXPECT_THAT(report.verdict.change,
-              HasSubstr("Without these 525 ms, 2 ranks would be about 1.85 times as fast as one instead of 1.25"));
+              HasSubstr("first: a shorter start-up, or a longer run, for a speed-up of up to about 1.85."));
   const auto json = nlohmann::json::parse(render_json(report));
   EXPECT_EQ(json["verdict"], nlohmann::json({report.verdict.state, report.verdict.change}));
 }
@@ -46,14 +48,14 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
   run.lateness.iterations = 450;
   run.lateness_causes = {{.phase = {}, .pattern = {.affected = 440}}};
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("rank 1 on alice holds the others up: it arrives 10.0 ms late in each step"));
+              HasSubstr("rank 1 on alice holds the others up, 10.0 ms late in each step"));
   run.lateness_causes[0].pattern.affected = 150;
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("holds the others up: it arrives 10.0 ms late on average and is late in 150 of 450 steps"));
+              HasSubstr("holds the others up, 10.0 ms late on average and late in 150 of 450 steps"));
   run.host_lateness.judged = true;
   run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late on average"));
+              HasSubstr("the host alice holds the others up, its ranks 10.0 ms late on average"));
   run.lateness_causes.clear();
   const Report without_causes = build_report({run});
   EXPECT_THAT(without_causes.findings, ::testing::Contains(::testing::Field(
@@ -112,6 +114,57 @@ TEST(VerdictOfAReport, TheCriticalPathAloneNamesNobody) {
     EXPECT_THAT(finding.text, Not(HasSubstr("of the work on the critical path")));
 }
 
+Prediction prediction(const char* options, double ratio) {
+  return {.title = options,
+          .options = options,
+          .step_s = ratio,
+          .ci95 = Interval{ratio - 0.01, ratio + 0.01},
+          .ratio = ratio,
+          .per_image = ratio,
+          .moved = {},
+          .bound = false};
+}
+
+// A number and its unit are one word.
+std::size_t words(const std::string& text) {
+  std::istringstream in(text);
+  std::string last;
+  std::size_t count = 0;
+  for (std::string word; in >> word; last = word) {
+    const bool number = !last.empty() && last.back() >= '0' && last.back() <= '9';
+    const bool unit = word.starts_with("ms") || word.starts_with("s") || word.starts_with("%");
+    if (!number || !unit || word.starts_with("steps")) ++count;
+  }
+  return count;
+}
+
+TEST(VerdictOfAReport, HasTwoSentencesThatAreShort) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  run.lateness.judged = true;
+  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
+  run.lateness.iterations = 450;
+  run.lateness_causes = {{.phase = PhaseExcess{.phase = Phase::preprocess}, .pattern = {.affected = 440}}};
+  run.what_if = WhatIf{.step_s = 0.12, .predictions = {prediction("--relieve 1", 0.09)}};
+  const Report late = build_report({run});
+  EXPECT_EQ(late.verdict.state,
+            "A step takes 120 ms (mean): rank 1 on alice holds the others up, 10.0 ms late in each step, because its "
+            "preprocess takes longer.");
+  EXPECT_EQ(late.verdict.change, "Change first: --relieve 1; predicted mean step: 80.0 ms to 100 ms (95 %).");
+  run.what_if->predictions.clear();
+  run.lateness.late.clear();
+  const Report nobody = build_report({run});
+  EXPECT_THAT(nobody.verdict.state, ::testing::StartsWith("A step takes 120 ms (mean): "));
+  EXPECT_THAT(nobody.verdict.state, ::testing::EndsWith("; no rank is late beyond chance."));
+  const Report table =
+      build_report({}, parse_runs_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n", "t"));
+  const Report scaling = two_jobs();
+  for (const Report* report : {&late, &nobody, &table, &scaling}) {
+    const std::string text = report->verdict.state + " " + report->verdict.change;
+    EXPECT_LE(words(text), report == &scaling ? 51U : 40U) << text;
+  }
+}
+
 TEST(VerdictOfAReport, OfARunThatIsDamagedIsToGetTheWholeTrace) {
   Trace trace = make_trace({.ranks = 2});
   trace.ranks[1].damaged = true;
@@ -127,17 +180,6 @@ TEST(VerdictOfAReport, OfATableAsksForTraces) {
       build_report({}, parse_runs_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n", "t"));
   EXPECT_THAT(report.verdict.state, HasSubstr("2 ranks trained 1.67 times as fast as one"));
   EXPECT_THAT(report.verdict.change, HasSubstr("record the runs"));
-}
-
-Prediction prediction(const char* options, double ratio) {
-  return {.title = options,
-          .options = options,
-          .step_s = ratio,
-          .ci95 = Interval{ratio - 0.01, ratio + 0.01},
-          .ratio = ratio,
-          .per_image = ratio,
-          .moved = {},
-          .bound = false};
 }
 
 // The table below the verdict lists the relief of a rank even where chance may have made the rank slow.
@@ -175,7 +217,7 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   run.what_if->predictions[1].ratio = run.what_if->predictions[1].per_image = 0.8;
   EXPECT_EQ(first_prediction(run)->options, "--double-buffering");
   run.what_if->predictions[0].alters_training = true;
-  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("It alters the training, so check the accuracy."));
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("(check the accuracy)"));
   run.what_if->predictions = {prediction("--relieve 1", 0.7), prediction("--balanced", 0.8),
                               prediction("--bucket-mb 1", 0.9)};
   run.lateness.late.clear();
@@ -199,13 +241,12 @@ TEST(FirstPrediction, GainsForCertain) {
   run.what_if->predictions[0].ci95->high = 1.01;
   EXPECT_EQ(first_prediction(run), nullptr);
   EXPECT_THAT(first_change_first(run).notes, ::testing::ElementsAre(HasSubstr("No row is advice")));
-  EXPECT_THAT(
-      build_report({run}).verdict.change,
-      HasSubstr("for \"--fp16\", 10.0 % less is predicted, but the interval of this prediction holds no change"));
+  EXPECT_THAT(build_report({run}).verdict.change,
+              HasSubstr("for \"--fp16\", 10.0 % less is predicted, but its interval holds no change"));
   run.what_if->predictions[0].ci95.reset();
   run.what_if->predictions[0].error_unknown = true;
   EXPECT_EQ(first_prediction(run), nullptr);
-  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("but the error of such predictions is not known"));
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("but its error is not known"));
 }
 
 TEST(Outline, RanksReasonsByTheirCost) {
