@@ -275,7 +275,8 @@ void add_ranks(RunAnalysis& run) {
   }
   if (counted > 0) run.waiting_for_cpu = waiting / counted;
   run.communication_observed =
-      run.ranks == 1 || std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.communicated; });
+      run.ranks == 1 || (std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.communicated; }) &&
+                         std::ranges::none_of(run.per_rank, [](const auto& rank) { return rank.unobserved > 0; }));
   run.losses = losses_over(run.per_rank);
   if (run.per_rank.size() < 2) return;
   for (RankSummary& rank : run.per_rank) {

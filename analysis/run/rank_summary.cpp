@@ -38,6 +38,9 @@ void add_marks(const Trace& trace, const Rank& rank, RankSummary& summary) {
     const auto value = track.marks.number(mark, payload);
     if (value) summary.accuracies.push_back({track.marks.start_ns[mark], *value});
   });
+  visit_marks(trace, rank, "unobserved", [&](const Track& track, std::uint32_t mark) {
+    summary.unobserved += static_cast<std::uint64_t>(std::max(track.marks.number(mark, payload).value_or(0), 0.0));
+  });
   std::ranges::stable_sort(summary.accuracies, {}, &AccuracyPoint::time_ns);
 }
 

@@ -63,7 +63,8 @@ struct RankSummary {
   std::array<std::int64_t, phase_count> phase_ns{};
   std::vector<Iteration> iterations = {};
   CollectiveCalls collective_calls = {};
-  bool communicated = false;  // some thread was seen to communicate
+  bool communicated = false;     // some thread was seen to communicate
+  std::uint64_t unobserved = 0;  // collectives that were only counted: a tenth of the rank's, or more
   std::optional<Overlap> overlap = {};
   std::optional<GpuUsage> gpu = {};
   std::vector<KernelStatistics> gpu_kernels = {};

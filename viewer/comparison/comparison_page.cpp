@@ -34,7 +34,7 @@ QLabel* line(const QString& text) {
 
 // "A   resnet18-n4   ·   /runs/resnet18-n4   ·   4 ranks   ·   5.600 s"
 QString heading(const Run& run, const QString& letter) {
-  QStringList facts{run.ranks_text(), duration_text(static_cast<std::int64_t>(run.end_ns - run.begin_ns))};
+  QStringList facts{run.ranks_text(), length_text(run.end_ns - run.begin_ns)};
   if (run.path != run.title()) facts.prepend(run.path.toHtmlEscaped());
   return QString("<b>%1 &nbsp; %2</b> &nbsp; · &nbsp; %3")
       .arg(letter, run.title().toHtmlEscaped(), facts.join(" &nbsp; · &nbsp; "));

@@ -129,7 +129,7 @@ void Overview::paintEvent(QPaintEvent*) {
   painter.setPen(QColor(theme.faint_text));
   const Run& run = document_.run();
   painter.drawText(QRect(12, 0, names - 24, height() - skew_height()), Qt::AlignVCenter | Qt::AlignLeft,
-                   "Whole run, " + duration_text(static_cast<std::int64_t>(run.end_ns - run.begin_ns)));
+                   "Whole run, " + length_text(run.end_ns - run.begin_ns));
   // While another width is being drawn, the picture of the last one is stretched.
   painter.drawImage(QRect(names, margin, state_.axis().width(), height_of_strips()), image_);
   paint_skew(painter, theme);

@@ -51,6 +51,11 @@ QString duration_text(std::int64_t ns) {
   return QString("%1 %2").arg(value, 0, 'f', value < 10 ? 3 : value < 100 ? 2 : 1).arg(unit.name);
 }
 
+QString length_text(double ns) {
+  constexpr double most = 9e18;
+  return duration_text(static_cast<std::int64_t>(std::clamp(ns, -most, most)));
+}
+
 QString time_text(double time_ns, double step_ns, double span_ns) {
   if (span_ns >= hour_ns) {
     const bool in_minutes = step_ns >= minute_ns;

@@ -10,6 +10,8 @@ namespace paceline::viewer {
 // Four significant digits with the fitting unit: "183 ns", "12.35 µs", "4.120 ms", "1.250 s", "18 min 20.5 s",
 // "26 h 23 min".
 QString duration_text(std::int64_t ns);
+// The same for the length of a range; one that no integer holds, of a damaged file, as the longest duration.
+QString length_text(double ns);
 
 // A point in time, with enough digits to tell points `step_ns` apart: "1.250 s", "12.345678 s", "350 µs". The unit is
 // that of `span_ns`, the largest time on the same axis: "1 h 05 min 20 s" from an hour on.

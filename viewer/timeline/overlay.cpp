@@ -55,7 +55,7 @@ void Overlay::paint_range(const TimeRange& range) {
   painter.fillRect(left, 0, 1, geometry.size.height(), edge);
   painter.fillRect(right, 0, 1, geometry.size.height(), edge);
   painter.setFont(with_size(font, 11, true));
-  const QString text = duration_text(static_cast<std::int64_t>(range.length()));
+  const QString text = length_text(range.length());
   const int text_width = painter.fontMetrics().horizontalAdvance(text) + 14;
   const int least = rows.left() + text_width / 2, most = std::max(least, geometry.size.width() - text_width / 2);
   const int middle = std::clamp((left + right) / 2, least, most);

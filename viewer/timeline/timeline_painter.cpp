@@ -128,7 +128,7 @@ void TimelinePainter::paint_ruler(RowCanvas& canvas, const QSize& size) {
   // The lower half is left for the time at the pointer.
   painter.setPen(QColor(theme_.faint_text));
   painter.drawText(QRect(12, 0, canvas.names_width - 20, ruler_height / 2), Qt::AlignVCenter | Qt::AlignLeft,
-                   duration_text(static_cast<std::int64_t>(axis.visible().length())) + " in view");
+                   length_text(axis.visible().length()) + " in view");
 }
 
 }  // namespace paceline::viewer

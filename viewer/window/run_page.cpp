@@ -144,8 +144,7 @@ QString RunPage::heading() const {
     where += " on " + run().hosts.join(", ");
   }
   return QString("<b>%1</b>&nbsp;&nbsp;&nbsp; %2 &nbsp;·&nbsp; %3")
-      .arg(run().title().toHtmlEscaped(), where.toHtmlEscaped(),
-           duration_text(static_cast<std::int64_t>(run().end_ns - run().begin_ns)));
+      .arg(run().title().toHtmlEscaped(), where.toHtmlEscaped(), length_text(run().end_ns - run().begin_ns));
 }
 
 QString RunPage::status() const {
@@ -153,9 +152,9 @@ QString RunPage::status() const {
   const double step = std::max(view.length() / 1000, 1.0);
   QStringList parts{
       QString("%1 to %2").arg(time_text(view.begin_ns, step, view.end_ns), time_text(view.end_ns, step, view.end_ns)),
-      duration_text(static_cast<std::int64_t>(view.length())) + " in view"};
+      length_text(view.length()) + " in view"};
   if (const auto range = state_.selected_range()) {
-    parts << duration_text(static_cast<std::int64_t>(range->length())) + " selected";
+    parts << length_text(range->length()) + " selected";
   }
   if (const auto& slices = state_.selected_slices(); slices.size() > 1) parts << sum_text(sum_of(run(), slices));
   const auto& ranks = run().trace.ranks;

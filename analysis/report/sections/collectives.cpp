@@ -10,7 +10,15 @@ namespace paceline::analysis {
 namespace collectives_section {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
-  if (!run.communication_observed) {
+  std::uint64_t unobserved = 0;
+  for (const RankSummary& rank : run.per_rank) unobserved = std::max(unobserved, rank.unobserved);
+  if (!run.communication_observed && unobserved > 0) {
+    out.push_back({Severity::warning,
+                   fmt::format("Communication was not observed: {} of a rank passed no function of Python, as in code "
+                               "of torch.compile, so their time is part of other phases. PyTorch 2.15 and newer report "
+                               "them to the recorder.",
+                               plural(unobserved, "collective", "collectives"))});
+  } else if (!run.communication_observed) {
     const char* const sees =
         run.foreign() ? ""
                       : "The recorder sees MPI calls and NVTX ranges, and PyTorch's collectives with `paceline "

@@ -10,6 +10,7 @@ the real one. At the end of a backward the reducer waits; two callbacks of the a
 and one after it, make the range of that wait. A communication hook that is written in Python calls its collectives itself, and
 the reducer waits for the hook's future: the first bucket of a backward queues the callbacks there, too.
 """
+import atexit
 import itertools
 import os
 import sys
@@ -98,6 +99,21 @@ class Group:
         self.communicator = ranges.kind(text)
         # A group that is made again under the same name goes on counting, so that no number is there twice.
         self.sequence = sequences.setdefault(text, itertools.count())
+        self.numbers_calls = _name_of(group) == "gloo" and hasattr(group, "_get_sequence_number_for_group")
+        self.seen = self.unseen = 0  # calls
+
+    def number(self):
+        """That of a new collective."""
+        self.seen += 1
+        return next(self.sequence)
+
+    def calls(self):
+        """How many calls the group has issued, by its own count; 0 where it does not count."""
+        real = self.reference()
+        try:
+            return real._get_sequence_number_for_group() if real is not None and self.numbers_calls else 0
+        except RuntimeError:
+            return 0
 
     def backend(self, group, device):
         of = device.type if device is not None else ""
@@ -176,7 +192,7 @@ class Observer:
                 try:
                     if is_message:
                         return self.message(group, kind, size, original, self_, args, kwargs)
-                    sequence = next(group.sequence)
+                    sequence = group.number()
                     if method == "monitored_barrier" or self.waits(sys._getframe(1)):
                         return self.blocking(group, kind, size, sequence, original, self_, args, kwargs)
                     return self.asynchronous(group, kind, size, sequence, original, self_, args, kwargs)
@@ -212,6 +228,7 @@ class Observer:
         return work
 
     def message(self, group, kind, size, original, self_, args, kwargs):
+        group.seen += 1
         request = next(_requests)
         numbers = [value for value in (*args, *kwargs.values()) if isinstance(value, int)]
         peer, tag = (numbers + [-1, 0])[:2] if len(numbers) != 1 else (-1, numbers[0])
@@ -269,7 +286,8 @@ class Observer:
             backend = group.backend(process_group, _device_of(tensors))
             if not backend:
                 return original(process_group, tensors, *args, **kwargs)
-            sequence, thread = next(group.sequence), get_ident()
+            sequence, thread = group.number(), get_ident()
+            calls = group.calls()
             push_collective(group.kind("broadcast", backend), group.communicator, _bytes_of(tensors), sequence,
                             group.members)
             self.issuing.add(thread)  # it makes a broadcast for each type of data
@@ -278,8 +296,18 @@ class Observer:
             finally:
                 self.issuing.discard(thread)
                 pop()
+                group.seen += max(group.calls() - calls - 1, 0)
 
         return _broadcast_coalesced
+
+    def note_unseen(self):
+        """Marks calls that passed no hook, such as those of torch.compile, where they are a tenth of all or more. Gloo numbers its
+        calls. Few are none of the program's: a reducer compares its parameters when it is made."""
+        for group in self.groups.values():
+            unseen = group.calls() - group.seen
+            if unseen >= 20 and 10 * unseen >= group.calls() and unseen > group.unseen:
+                ranges.mark_value(ranges.kind("collectives that were not observed", "unobserved"), float(unseen - group.unseen))
+                group.unseen = unseen
 
     # --- DistributedDataParallel
 
@@ -374,6 +402,8 @@ def install(torch):
     group_hooks.install(torch, observer, _COLLECTIVES, _bytes_of, _device_of)
     hooked(distributed, "_register_comm_hook", observer.hook_register(queue_callback))
 
+    atexit.register(observer.note_unseen)
+
     real_reducer = distributed.Reducer
 
     class Reducer(real_reducer):
@@ -407,6 +437,7 @@ def install(torch):
     def make_end(original):
         def destroy_process_group(*args, **kwargs):
             ranges.phases.begin_interlude()  # the last iteration is over
+            observer.note_unseen()
             return original(*args, **kwargs)
 
         return destroy_process_group

@@ -2,14 +2,14 @@
 """Collectives that are called from C++: functional collectives, DTensor, tensor parallelism, code that torch.compile made.
 
 They pass the methods that collectives.py replaces. From PyTorch 2.15 on a process group tells of every collective before and
-after it is issued. What a replaced method issues is recorded there, and left out here. Forwards and backwards wait for the
+after it is issued; for older versions functional_hooks.py sees what Python calls. What a replaced method issues is recorded there, and left out here. Forwards and backwards wait for the
 results of functional collectives in wait_tensor(); code of torch.compile waits in C++, which nothing tells of.
 """
 import atexit
 import itertools
 from _thread import get_ident
 
-from . import ranges
+from . import functional_hooks, ranges
 from .training import function_around, hooked, is_compiling_of
 
 _METHODS = {"ALLGATHER_BASE": "_allgather_base", "REDUCE_SCATTER_BASE": "_reduce_scatter_base"}  # others: in lower case
@@ -41,7 +41,7 @@ class GroupHooks:
         else:
             size = max(self.bytes_of(arguments.input_tensors), self.bytes_of(arguments.output_tensors))
         request = self.observer.new_request()
-        running = ranges.start_collective(group.kind(method, backend), group.communicator, size, next(group.sequence),
+        running = ranges.start_collective(group.kind(method, backend), group.communicator, size, group.number(),
                                           group.members, request)
         self.running[arguments.op_id] = running, request
 
@@ -63,8 +63,9 @@ def _unregister(reference, number):
 def install(torch, observer, names, bytes_of, device_of):
     distributed = torch.distributed
     c10d = distributed.distributed_c10d
+    is_compiling = is_compiling_of(torch)
     if not hasattr(torch._C._distributed_c10d.ProcessGroup, "register_pre_hook"):
-        return
+        return functional_hooks.install(torch, observer, bytes_of, device_of, is_compiling)
     cpu = torch.device("cpu")
 
     def make_register(original):
@@ -83,8 +84,6 @@ def install(torch, observer, names, bytes_of, device_of):
         return _register_process_group
 
     hooked(c10d, "_register_process_group", make_register)
-
-    is_compiling = is_compiling_of(torch)
 
     def make_wait(original):
         def wait(*args, **kwargs):

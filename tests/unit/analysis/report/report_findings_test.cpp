@@ -371,6 +371,30 @@ TEST(Findings, DoNotCountUnobservedCommunicationAsZero) {
   }
 }
 
+// A barrier was recorded; of 300 more collectives only the number is known.
+TEST(Findings, DoNotTakeCountedCollectivesForNone) {
+  for (const int unobserved : {0, 300}) {
+    TraceBuilder builder;
+    for (int r = 0; r < 2; ++r) {
+      TrackBuilder& main = builder.add_rank(r, 2).add_main_thread();
+      main.add_slice(0, 5, "gloo:barrier", "torch", "collective");
+      for (int i = 0; i < 3; ++i) {
+        main.push(10 * i + 10, "step " + std::to_string(i));
+        main.add_slice(10 * i + 10, 10 * i + 15, "forward");
+        main.pop(10 * i + 20);
+      }
+      if (unobserved == 0) continue;
+      const auto mark = main.add_mark(50, "collectives that were not observed", "torch", "unobserved");
+      main.mark_argument(mark, "payload", unobserved);
+    }
+    const Report report = build_report({analyse_run(builder.finish(), "gloo")});
+    EXPECT_EQ(report.runs[0].communication_observed, unobserved == 0);
+    EXPECT_EQ(report.runs[0].efficiencies.has_value(), unobserved == 0);
+    const std::string said = sentences(report) + report.verdict.state;
+    EXPECT_EQ(said.find("300 collectives of a rank passed no function of Python") != said.npos, unobserved > 0) << said;
+  }
+}
+
 // Amdahl's law is applied to the communication of the main threads only if nothing communicates on GPUs beside them.
 TEST(Findings, CommunicationBesideGpusIsNoSerialShare) {
   for (const bool has_gpus : {false, true}) {
