@@ -405,7 +405,7 @@ std::vector<Placed> as_in_the_files(const Trace& trace) {
 Method method_for(const Trace& trace, bool all_have_utc, ClockMethod wanted) {
   const std::size_t ranks = trace.ranks.size();
   if (ranks == 1) return {{{{}, 0, all_have_utc ? "utc" : "none", 0}}, {}};
-  const Ties ties = ties_of(match_collectives(trace), !all_have_utc);
+  const Ties ties = ties_of(match_collectives(trace), !all_have_utc || wanted == ClockMethod::collectives);
   if (wanted == ClockMethod::recorded) {
     Method recorded{all_have_utc ? by_utc(trace) : as_in_the_files(trace), {}, "", true};
     recorded.found = agreement(ties, clocks_of(recorded.placed));

@@ -71,7 +71,10 @@ class Extraction {
 
   bool starts(const Kind& kind) const { return kind.name == start_ && start_ != 0; }
   bool of_nccl(const Kind& kind) const { return kind.domain == nccl_ && nccl_ != 0; }
-  bool enqueued(const Kind& kind) const { return of_nccl(kind) && kind.category == enqueue_ && enqueue_ != 0; }
+  bool of_torch(const Kind& kind) const { return kind.domain == torch_ && torch_ != 0; }
+  bool enqueued(const Kind& kind) const {
+    return (of_nccl(kind) || of_torch(kind)) && kind.category == enqueue_ && enqueue_ != 0;
+  }
 
   // Whether slices of each kind may be calls of collectives.
   std::vector<std::uint8_t> wanted_kinds() const {
@@ -108,7 +111,7 @@ class Extraction {
       bool done = false;          // the call completed its own request
       slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });
       const bool numbered = call.sequence != no_sequence;
-      const bool ends_itself = kind.domain == torch_ && torch_ != 0 && request != 0;
+      const bool ends_itself = of_torch(kind) && request != 0;
       if (ends_itself) call.blocked_from_ns = call.polled_from_ns = call.end_ns, call.blocking = Blocking::always;
       // A start without a number is a message's; an enqueueing without one is a call around the collective's own.
       if ((starts || enqueued) && !numbered) continue;

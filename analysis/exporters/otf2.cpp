@@ -260,22 +260,19 @@ class Otf2Writer {
 
   void add_attributes(const Slices& slices, const SelectedSlice& slice) {
     slices.each_argument(slice.index, [&](const Argument& argument) {
-      switch (argument.type) {
-        case ValueType::text:
-          check(
-              OTF2_AttributeList_AddStringRef(attributes_, attribute(argument.key, OTF2_TYPE_STRING), argument.text()));
-          break;
-        case ValueType::signed_integer:
-          check(OTF2_AttributeList_AddInt64(attributes_, attribute(argument.key, OTF2_TYPE_INT64),
-                                            static_cast<std::int64_t>(argument.bits)));
-          break;
-        case ValueType::unsigned_integer:
-          check(OTF2_AttributeList_AddUint64(attributes_, attribute(argument.key, OTF2_TYPE_UINT64), argument.bits));
-          break;
-        case ValueType::real:
-          check(
-              OTF2_AttributeList_AddDouble(attributes_, attribute(argument.key, OTF2_TYPE_DOUBLE), argument.number()));
-          break;
+      OTF2_Type type = OTF2_TYPE_UINT64;
+      OTF2_AttributeValue value{};
+      value.uint64 = argument.bits;  // of a number of any type
+      if (argument.type == ValueType::signed_integer) type = OTF2_TYPE_INT64;
+      if (argument.type == ValueType::real) type = OTF2_TYPE_DOUBLE;
+      if (argument.type == ValueType::text) {
+        type = OTF2_TYPE_STRING;
+        value.stringRef = argument.text();
+      }
+      const OTF2_AttributeRef id = attribute(argument.key, type);
+      // OTF2 takes each once. A call that completed its own request has it twice.
+      if (!OTF2_AttributeList_TestAttributeByID(attributes_, id)) {
+        check(OTF2_AttributeList_AddAttribute(attributes_, id, type, value));
       }
     });
     if (slice.clipped != Clipped::no) {

@@ -79,6 +79,9 @@ void number_the_unknown(std::vector<Rank>& ranks) {
     ranks.front().rank = 0;
     return;
   }
+  if (const auto several = std::ranges::adjacent_find(nameless_paths); several != nameless_paths.end()) {
+    throw Error(fmt::format("{}: several of its processes have no rank: read this file without the others", *several));
+  }
   const std::vector<int> numbers = numbers_that_differ(nameless_paths);
   if (numbers.empty() || nameless.size() < ranks.size()) {
     throw Error(

@@ -20,7 +20,6 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/adopt.h"
 #include "profiler/format/error.h"
-#include "profiler/format/header_reader.h"
 
 namespace paceline::analysis {
 namespace run_sources {
@@ -38,7 +37,8 @@ struct Stretch {
 struct Offset {
   std::int64_t ns = 0;
   double error_ns = unset_utc_error_ns;
-  std::size_t slices = 0;  // that both have; 0: by UTC
+  std::int64_t tolerance_ns = 1'000'000;  // between the starts of the same slice in both
+  std::size_t slices = 0;                 // that both have; 0: by UTC
 };
 
 // Kernels and copies are one class, because profilers put them on different tracks.
@@ -55,19 +55,6 @@ Starts starts_of(const Trace& trace, const Rank& rank, bool only_threads, Slices
   }
   for (auto& [name, times] : starts) std::ranges::sort(times);
   return starts;
-}
-
-// The UTC time of the run's zero by this rank. The importer of .pace files leaves it in the file.
-std::optional<std::int64_t> utc_of_zero(const Rank& rank) {
-  if (rank.utc_of_zero_ns || rank.format != "pace") return rank.utc_of_zero_ns;
-  try {
-    format::TraceFacts facts;
-    format::DamageLog damage;
-    format::read_header(format::InputFile(rank.path), facts, damage);
-    return facts.header.start_utc_ns - rank.start_ns;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
 }
 
 // By the names that both have equally often: the k-th slice of the one is the k-th of the other.
@@ -88,14 +75,16 @@ std::optional<Offset> by_common_slices(const Starts& of_run, const Starts& of_so
   std::ranges::sort(errors);
   const double error_ns = errors[errors.size() * 95 / 100];
   if (error_ns > largest_error_ns) return std::nullopt;
-  return Offset{middle, error_ns, differences.size()};
+  const auto tolerance_ns =
+      std::clamp(static_cast<std::int64_t>(errors.back()), std::int64_t{10'000}, Offset().tolerance_ns);
+  return Offset{middle, error_ns, tolerance_ns, differences.size()};
 }
 
 std::optional<Offset> offset_of(const Trace& run, const Rank& rank, const Rank& added) {
   const auto found =
       by_common_slices(starts_of(run, rank, false, &Track::slices), starts_of(run, added, false, &Track::slices));
   if (found) return found;
-  const auto utc = utc_of_zero(rank), added_utc = utc_of_zero(added);
+  const auto utc = rank.utc_of_zero_ns, added_utc = added.utc_of_zero_ns;
   if (!utc || !added_utc) return std::nullopt;
   const std::int64_t ns = *added_utc - *utc;
   if (added.start_ns + ns > rank.end_ns || added.end_ns + ns < rank.start_ns) return std::nullopt;  // of another run
@@ -137,14 +126,12 @@ struct Added {
 
 class Joining {
  public:
-  Joining(Trace& run, Rank& rank, double error_ns)
+  Joining(Trace& run, Rank& rank, std::int64_t tolerance_ns)
       : rank_(rank),
         threads_(starts_of(run, rank, true, &Track::slices)),
         marks_(starts_of(run, rank, true, &Track::marks)),
         run_(run),
-        tolerance_ns_(error_ns < unset_utc_error_ns
-                          ? std::max<std::int64_t>(static_cast<std::int64_t>(2 * error_ns), 10'000)
-                          : 1'000'000) {
+        tolerance_ns_(tolerance_ns) {
     for (const Track& track : rank.tracks) {
       has_main_ = has_main_ || (track.main && track.slices.size() > 0);
       has_states_ = has_states_ || !track.states.empty();
@@ -273,7 +260,7 @@ bool add_source(Trace& run, const RunFiles::Source& source, const Progress& prog
       from.start_ns = from.end_ns = rank->start_ns;  // facts alone
     }
     added.ranks.push_back(from.rank);
-    Joining(run, *rank, offset.error_ns).join(std::move(from), format, added);
+    Joining(run, *rank, offset.tolerance_ns).join(std::move(from), format, added);
   }
   const auto left_out = [&](const std::vector<int>& ranks, const char* why) {
     if (!ranks.empty())

@@ -121,6 +121,7 @@ RankSummary identity_of(const Rank& rank) {
                       .damage = rank.damage,
                       .clock_source = rank.clock_source,
                       .clock_error_ns = rank.clock_error_ns,
+                      .utc_of_zero_ns = rank.utc_of_zero_ns,
                       .set = rank.set,
                       .facts = rank.facts,
                       .dropped = rank.dropped};

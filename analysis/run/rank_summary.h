@@ -53,6 +53,7 @@ struct RankSummary {
   std::string damage;
   std::string clock_source = {};
   double clock_error_ns = 0;
+  std::optional<std::int64_t> utc_of_zero_ns = {};
   std::map<std::string, std::string> set, facts;  // as in Rank
   std::map<std::string, std::uint64_t> dropped;   // lost and incomplete events by cause
   std::vector<std::string> pauses = {};           // why parts were not recorded, losses left out

@@ -16,7 +16,6 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
-#include "profiler/format/header_reader.h"
 
 namespace paceline::analysis {
 namespace run_reading {
@@ -107,19 +106,6 @@ Part read_part(const RunPaths& paths, const RunReading& reading, const Progress&
   }
 }
 
-// Nothing where the file has no UTC time, or lies in an archive that was unpacked to read it.
-std::optional<std::int64_t> recorded_utc_ns(const RankSummary& rank) {
-  if (rank.format != "pace") return std::nullopt;
-  try {
-    format::TraceFacts facts;
-    format::DamageLog damage;
-    format::read_header(format::InputFile(rank.path), facts, damage);
-    return facts.header.start_utc_ns;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 ReadRun analysed_part(Part& part, const std::string& path) {
   if (part.whole) {
     std::vector<std::string> notes = part.whole->notes;
@@ -137,11 +123,8 @@ ReadRun analysed_part(Part& part, const std::string& path) {
 }
 
 ReadRun analysed(Part& part, const std::string& path) {
-  std::optional<std::int64_t> recorded;
-  if (part.whole && !part.whole->ranks.empty()) recorded = part.whole->ranks.front().utc_of_zero_ns;
   ReadRun read = analysed_part(part, path);
-  if (!recorded && !read.run.per_rank.empty()) recorded = recorded_utc_ns(read.run.per_rank.front());
-  read.run.recorded_utc_ns = recorded;
+  if (!read.run.per_rank.empty()) read.run.recorded_utc_ns = read.run.per_rank.front().utc_of_zero_ns;
   return read;
 }
 

@@ -128,7 +128,7 @@ struct RunAnalysis {
 
   // Another tool's trace, to which advice about `paceline record` does not apply.
   bool foreign() const { return !format.empty() && format != "pace"; }
-  std::optional<std::int64_t> recorded_utc_ns;  // when the first process began to record, where the files have it
+  std::optional<std::int64_t> recorded_utc_ns;  // when the first process began, where the files have it
   int ranks = 0;                                // of the job; per_rank has fewer where files are missing
   std::vector<std::string> hosts;               // different ones
   std::int64_t span_ns = 0;                     // from the run's zero to the last event of any rank

@@ -42,6 +42,7 @@ void add_groups(const Value* config, Dump& dump) {
   for (const auto& [key, value] : config->entries) {
     Group group{.name = std::string(value->text_at("name")), .description = std::string(value->text_at("desc"))};
     if (group.name.empty()) group.name = key->text;
+    if (group.name.empty()) continue;  // gloo: of any group
     group.ranks = ranks_of(value->find("ranks"));
     dump.groups.try_emplace(group.name, std::move(group));
   }
@@ -93,13 +94,22 @@ std::string frame_of(const Value* frames) {
                      frame.whole_at("line").value_or(0));
 }
 
+// Of the group: ("0", "default_pg").
+std::string description_of(const Value& entry) {
+  const Value* group = entry.find("process_group");
+  return group == nullptr || group->items.size() < 2 ? "" : std::string(group->items[1]->text);
+}
+
 std::optional<Call> call_of(const Value& entry) {
   Call call;
   const Value* group = entry.find("process_group");
   if (group != nullptr && !group->items.empty()) call.group = group->items[0]->text;
   std::string_view name = entry.text_at("profiling_name");
   call.peer = peer_in(name);
-  name = name.substr(name.find(':') == name.npos ? 0 : name.find(':') + 1);
+  if (const std::size_t colon = name.find(':'); colon != name.npos) {
+    call.library = name.substr(0, colon);
+    name.remove_prefix(colon + 1);
+  }
   call.function = name.substr(0, name.find(' '));
   call.is_message = entry.whole_at("is_p2p").value_or(0) != 0;
   const auto number = entry.whole_at(call.is_message ? "p2p_seq_id" : "collective_seq_id");
@@ -108,6 +118,8 @@ std::optional<Call> call_of(const Value& entry) {
   call.number = *number;
   call.created_ns = *created_ns;
   call.state = entry.text_at("state");
+  // NCCL also retires what failed or timed out.
+  if (call.library == "gloo" && entry.whole_at("retired").value_or(0) != 0) call.state = "retired";
   call.started_ns = time_at(entry, "time_discovered_started_ns");
   call.completed_ns = time_at(entry, "time_discovered_completed_ns");
   std::string other;
@@ -176,11 +188,29 @@ Dump dump_of(const Value& value, int rank) {
     if (const auto id = entry->whole_at("pg_id")) names[*id] = call->group;
     Group& group = dump.groups[call->group];
     group.name = call->group;
+    if (group.description.empty()) group.description = description_of(*entry);
     group.has_messages = group.has_messages || call->is_message;
     dump.calls.push_back(std::move(*call));
   }
   if (const Value* status = value.find("pg_status")) add_status(*status, names, dump);
   return dump;
+}
+
+void add_members(std::vector<Dump>& dumps) {
+  std::map<std::string, std::set<int>> members;
+  for (const Dump& dump : dumps) {
+    for (const auto& [name, group] : dump.groups) {
+      if (!group.ranks.empty()) continue;
+      members[name].insert(dump.rank);
+      if (group.description != "default_pg") continue;
+      for (const Dump& other : dumps) members[name].insert(other.rank);
+    }
+  }
+  for (Dump& dump : dumps) {
+    for (auto& [name, group] : dump.groups) {
+      if (group.ranks.empty()) group.ranks.assign(members[name].begin(), members[name].end());
+    }
+  }
 }
 
 std::vector<Fault> find_faults(const std::vector<Dump>& dumps) {

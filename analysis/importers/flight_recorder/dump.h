@@ -24,18 +24,19 @@ struct Group {
 
 struct Call {
   std::string group = {};     // its name
+  std::string library = {};   // "nccl", "gloo"
   std::string function = {};  // "all_reduce"
   std::int64_t number = 0;    // on its group
   bool is_message = false;
   std::optional<int> peer = {};  // of a message, its rank in the group
-  std::string state = {};        // "scheduled", "started", "completed"
-  std::int64_t created_ns = 0;   // since 1970
+  std::string state = {};       // "scheduled", "started", "completed"; of gloo also "retired", because it has no others
+  std::int64_t created_ns = 0;  // since 1970
   std::optional<std::int64_t> started_ns = {}, completed_ns = {};
   std::uint64_t bytes = 0;  // of the larger side; 0: not known
   std::string datatype = {};
   std::string frame = {};  // the innermost Python function: "loss at train.py:12"; "" where the dump has no stacks
 
-  bool pends() const { return state != "completed"; }
+  bool pends() const { return state != "completed" && state != "retired"; }
 };
 
 struct Dump {
@@ -48,6 +49,10 @@ struct Dump {
 
 // Throws Error where the values are no dump.
 Dump dump_of(const Value& value, int rank);
+
+// Gives the groups without a list of ranks (gloo writes none under the name of the group) their members: the ranks that
+// have calls of them, and in the default group all.
+void add_members(std::vector<Dump>& dumps);
 
 // Why a rank is at fault: what it never entered although its peers wait in it, or still pends in although a peer has
 // completed it. Sends and receives do not count, because they involve two ranks only and may pend on purpose.

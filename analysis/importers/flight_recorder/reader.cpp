@@ -86,7 +86,8 @@ std::uint64_t identity_of(const flight_recorder::Group& group) {
   return hash;
 }
 
-// A dump as a rank: a track for each group.
+// A dump as a rank: a track for each group. The calls of NCCL have the names of its functions; others have PyTorch's,
+// as in a recording.
 void build(const Dump& dump, std::int64_t zero_ns, RankBuilder& rank) {
   Names& names = rank.names();
   struct Known {
@@ -105,14 +106,25 @@ void build(const Dump& dump, std::int64_t zero_ns, RankBuilder& rank) {
   }
   for (const Call& call : dump.calls) {
     Known& known = groups[call.group];
-    if (known.track == nullptr) known.track = &rank.add_track(TrackKind::nccl, "NCCL " + names[known.text]);
+    const bool nccl = call.library.empty() || call.library == "nccl";
+    if (known.track == nullptr) {
+      known.track = &rank.add_track(nccl ? TrackKind::nccl : TrackKind::thread,
+                                    (nccl ? "NCCL" : call.library) + " " + names[known.text]);
+    }
     TrackBuilder& track = *known.track;
     const auto operation = kineto::operation_of(call.function);
+    const std::string name = !nccl       ? call.library + ":" + call.function
+                             : operation ? "nccl" + operation->name
+                                         : call.function;
+    const bool timed = call.pends() || call.completed_ns;
     const std::int64_t start_ns = call.started_ns.value_or(call.created_ns) - zero_ns;
-    const KindId kind = rank.kind(operation ? "nccl" + operation->name : call.function, "nccl",
-                                  call.is_message ? "point-to-point" : "collective");
+    const KindId kind = rank.kind(name, nccl ? "nccl" : "torch",
+                                  !timed            ? "enqueue"
+                                  : call.is_message ? "point-to-point"
+                                                    : "collective");
     const std::uint32_t slice = track.begin_slice(start_ns, kind);
     if (!call.pends()) track.end_slice(slice, call.completed_ns.value_or(start_ns + zero_ns) - zero_ns);
+    (nccl ? rank.info().nccl_events : rank.info().nvtx_events) += 1;
     if (call.bytes > 0) track.argument(slice, names.intern("bytes"), call.bytes);
     track.text_argument(slice, names.intern("communicator"), known.text);
     if (known.members > 0) track.argument(slice, names.intern("members"), known.members);
@@ -122,7 +134,6 @@ void build(const Dump& dump, std::int64_t zero_ns, RankBuilder& rank) {
     if (call.is_message && call.peer) track.argument(slice, names.intern("peer"), *call.peer);
     track.varying_argument(slice, names.intern("sequence"), call.number);
   }
-  rank.info().nccl_events = dump.calls.size();
 }
 
 std::string faults_text(const std::vector<flight_recorder::Fault>& faults) {
@@ -170,6 +181,7 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
     }
   }
   if (last_ns == 0) first_ns = 0;
+  add_members(dumps);
   const std::vector<flight_recorder::Fault> faults = find_faults(dumps);
   const std::string verdicts = joined(verdicts_of(dumps, faults));
   TraceBuilder run;

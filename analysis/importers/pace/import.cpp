@@ -124,6 +124,7 @@ class RankImport {
     Rank& info = rank_.info();
     info.start_ns = whole_ns(clock.process_start_ns - zero_);
     info.end_ns = context_->time(process.definitions.last_ticks);
+    info.utc_of_zero_ns = process.file.header.start_utc_ns - context_->time(0);
     const bool is_own = process.role != PaceRole::helper;
     import_.emplace(*context_, is_own ? "" : process_label(process));
     import_->add_rank_facts();

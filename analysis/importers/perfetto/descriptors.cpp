@@ -27,7 +27,7 @@ void take_counter(std::string_view bytes, TrackInfo& track) {
 
 }  // namespace perfetto_descriptors
 
-void Descriptors::add_process(std::string_view bytes) {
+std::int64_t Descriptors::add_process(std::string_view bytes) {
   ProcessInfo made;
   Fields fields(bytes);
   Field field;
@@ -38,8 +38,10 @@ void Descriptors::add_process(std::string_view bytes) {
     if (field.tag == text_tag(8)) made.labels.push_back(perfetto_descriptors::text_of(field.bytes));
     if (field.tag == integer_tag(7)) made.start = field.value;
   }
-  ProcessInfo& known = processes_[made.pid];
+  const std::int64_t pid = made.pid;
+  ProcessInfo& known = processes_[pid];
   if (known.name.empty() || !made.name.empty()) known = std::move(made);
+  return pid;
 }
 
 void Descriptors::take_thread(std::string_view bytes, TrackInfo& track) {
@@ -66,49 +68,19 @@ void Descriptors::add_track(std::string_view bytes) {
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
-    switch (field.tag) {
-      case integer_tag(1):
-        made.uuid = field.value;
-        break;
-      case integer_tag(5):
-        made.parent = field.value;
-        break;
-      case text_tag(2):
-      case text_tag(10):
-      case text_tag(13):
-        made.name = text_of(field.bytes);
-        break;
-      case text_tag(14):
-        made.description = text_of(field.bytes);
-        break;
-      case integer_tag(15):
-        made.merging = field.value;
-        break;
-      case text_tag(16):
-        made.merge_key = text_of(field.bytes);
-        break;
-      case integer_tag(17):
-        made.merge_number = field.value;
-        break;
-      case text_tag(8):
-        perfetto_descriptors::take_counter(field.bytes, made);
-        break;
-      case text_tag(4):
-        take_thread(field.bytes, made);
-        break;
-      case text_tag(3): {
-        made.is_process = true;
-        made.pid = 0;
-        add_process(field.bytes);
-        Fields process(field.bytes);
-        Field part;
-        while (process.next(part)) {
-          if (part.tag == integer_tag(1)) made.pid = perfetto_descriptors::pid_of(part.value);
-        }
-        break;
-      }
-      default:
-        break;
+    if (field.tag == integer_tag(1)) made.uuid = field.value;
+    if (field.tag == integer_tag(5)) made.parent = field.value;
+    if (field.tag == text_tag(2) || field.tag == text_tag(10) || field.tag == text_tag(13))
+      made.name = text_of(field.bytes);
+    if (field.tag == text_tag(14)) made.description = text_of(field.bytes);
+    if (field.tag == integer_tag(15)) made.merging = field.value;
+    if (field.tag == text_tag(16)) made.merge_key = text_of(field.bytes);
+    if (field.tag == integer_tag(17)) made.merge_number = field.value;
+    if (field.tag == text_tag(8)) perfetto_descriptors::take_counter(field.bytes, made);
+    if (field.tag == text_tag(4)) take_thread(field.bytes, made);
+    if (field.tag == text_tag(3)) {
+      made.is_process = true;
+      made.pid = add_process(field.bytes);
     }
   }
   if (made.thread) made.is_process = false;

@@ -37,7 +37,7 @@ struct TrackInfo {
 class Descriptors {
  public:
   void add_track(std::string_view bytes);
-  void add_process(std::string_view bytes);
+  std::int64_t add_process(std::string_view bytes);  // its number
   // A ThreadDescriptor outside a track: the track that the sequence's events without a track are on.
   void add_thread(std::uint64_t sequence, std::string_view bytes);
 

@@ -32,15 +32,15 @@ class Fields {
   // The next field; false at the end, and where the message is damaged.
   [[gnu::always_inline]] bool next(Field& field) {
     if (at_ == end_) return false;
-    if (!varint(field.tag) || field.tag < 8) return fail();
+    if (!varint(at_, end_, field.tag) || field.tag < 8) return fail();
     switch (field.tag & 7) {
       case 0:
-        return varint(field.value) || fail();
+        return varint(at_, end_, field.value) || fail();
       case 1:
         return fixed(8, field.value);
       case 2: {
         std::uint64_t size = 0;
-        if (!varint(size) || size > static_cast<std::uint64_t>(end_ - at_)) return fail();
+        if (!varint(at_, end_, size) || size > static_cast<std::uint64_t>(end_ - at_)) return fail();
         field.bytes = {at_, static_cast<std::size_t>(size)};
         at_ += size;
         return true;
@@ -54,7 +54,26 @@ class Fields {
   bool damaged() const { return damaged_; }
 
   // A number of up to 10 bytes, 7 bits in each. False where the text ends first or the number is longer.
-  static bool varint(const char*& at, const char* end, std::uint64_t& value) {
+  [[gnu::always_inline]] static bool varint(const char*& at, const char* end, std::uint64_t& value) {
+    if (at != end && static_cast<unsigned char>(*at) < 128) {  // as most numbers
+      value = static_cast<unsigned char>(*at++);
+      return true;
+    }
+    if (end - at < 8) return long_varint(at, end, value);
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t last = ~word & 0x8080808080808080;
+    if (last == 0) return long_varint(at, end, value);
+    word &= last ^ (last - 1);  // up to the first byte below 128
+    at += std::countr_zero(last) / 8 + 1;
+    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+    value = (word & 0x000000000fffffff) | (word & 0x0fffffff00000000) >> 4;
+    return true;
+  }
+
+ private:
+  static bool long_varint(const char*& at, const char* end, std::uint64_t& value) {
     value = 0;
     for (int shift = 0; at != end && shift < 64; shift += 7) {
       const auto byte = static_cast<unsigned char>(*at++);
@@ -62,38 +81,6 @@ class Fields {
       if (byte < 128) return true;
     }
     return false;
-  }
-
- private:
-  // Most numbers have one or two bytes.
-  [[gnu::always_inline]] bool varint(std::uint64_t& value) {
-    if (end_ - at_ >= 2) {
-      const auto first = static_cast<unsigned char>(at_[0]), second = static_cast<unsigned char>(at_[1]);
-      if (first < 128) {
-        value = first;
-        ++at_;
-        return true;
-      }
-      if (second < 128) {
-        value = (first & 127U) | std::uint64_t{second} << 7;
-        at_ += 2;
-        return true;
-      }
-    }
-    if (end_ - at_ >= 8) {  // times have five to eight
-      std::uint64_t word = 0;
-      std::memcpy(&word, at_, 8);
-      const std::uint64_t last = ~word & 0x8080808080808080;
-      if (last != 0) {
-        word &= last ^ (last - 1);  // up to the first byte below 128
-        at_ += std::countr_zero(last) / 8 + 1;
-        word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
-        word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
-        value = (word & 0x000000000fffffff) | (word & 0x0fffffff00000000) >> 4;
-        return true;
-      }
-    }
-    return varint(at_, end_, value);
   }
   [[gnu::always_inline]] bool fixed(std::size_t size, std::uint64_t& value) {
     if (static_cast<std::size_t>(end_ - at_) < size) return fail();

@@ -40,9 +40,9 @@ void FileImport::describe(const std::filesystem::path& path, ProgressCounter& pr
   Packets packets(path, progress);
   std::string_view bytes;
   while (packets.next(bytes)) {
+    if (has_event(bytes)) continue;
     Packet packet;
-    packet.parse(bytes, false);
-    if (packet.has_event) continue;
+    packet.parse(bytes);
     if (!packet.track.empty()) descriptors_.add_track(packet.track);
     if (!packet.process.empty()) descriptors_.add_process(packet.process);
     if (!packet.thread.empty()) descriptors_.add_thread(packet.sequence, packet.thread);
@@ -94,7 +94,7 @@ void FileImport::read_events(const std::filesystem::path& path, ProgressCounter&
   std::string_view bytes;
   while (packets.next(bytes)) {
     Packet packet;
-    if (!packet.parse(bytes, true)) ++losses_.damaged;
+    if (!packet.parse(bytes)) ++losses_.damaged;
     take(packet);
   }
 }
@@ -137,6 +137,25 @@ void FileImport::take(const Packet& packet) {
   add_event(*time_ns, sequence);
 }
 
+// The numbers of a list are fields of their own, or packed into a text.
+void FileImport::Event::take_list(const Field& field) {
+  const auto integers = [&]<class Number>(std::uint32_t number, std::vector<Number>& list) {
+    if (field.tag == integer_tag(number)) list.push_back(static_cast<Number>(field.value));
+    if (field.tag != text_tag(number)) return;
+    const char *at = field.bytes.data(), *end = at + field.bytes.size();
+    for (std::uint64_t value = 0; Fields::varint(at, end, value);) list.push_back(static_cast<Number>(value));
+  };
+  const auto words = [&]<class Number>(std::uint32_t number, std::vector<Number>& list) {
+    if (field.tag == fixed64_tag(number)) list.push_back(std::bit_cast<Number>(field.value));
+    if (field.tag != text_tag(number)) return;
+    const std::size_t before = list.size();
+    list.resize(before + field.bytes.size() / 8);
+    std::memcpy(list.data() + before, field.bytes.data(), 8 * (list.size() - before));
+  };
+  integers(36, flows), integers(42, flows), words(47, flows), words(48, flows);
+  integers(12, extra), integers(31, counters), words(46, real_extra), integers(45, real_counters);
+}
+
 bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
   Event& event = event_;
   event.type = event.correlation = 0;
@@ -145,18 +164,6 @@ bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
   event.categories.clear(), event.annotations.clear(), event.flows.clear(), event.extra.clear(),
       event.real_extra.clear();
   event.counters.clear(), event.real_counters.clear();
-  // Numbers may be packed into one text.
-  const auto packed_integers = [](std::string_view packed, auto& to) {
-    const char* at = packed.data();
-    std::uint64_t value = 0;
-    while (Fields::varint(at, packed.data() + packed.size(), value)) to.push_back(static_cast<std::int64_t>(value));
-  };
-  const auto packed_words = [](std::string_view packed, auto& to) {
-    for (; packed.size() >= 8; packed.remove_prefix(8)) {
-      to.emplace_back();
-      std::memcpy(&to.back(), packed.data(), 8);
-    }
-  };
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
@@ -191,45 +198,11 @@ bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
         event.value = field.real();
         event.has_value = true;
         break;
-      case fixed64_tag(47):
-      case fixed64_tag(48):
-      case integer_tag(36):
-      case integer_tag(42):
-        event.flows.push_back(field.value);
-        break;
-      case text_tag(47):
-      case text_tag(48):
-        packed_words(field.bytes, event.flows);
-        break;
-      case integer_tag(12):
-        event.extra.push_back(field.whole());
-        break;
-      case text_tag(12):
-        packed_integers(field.bytes, event.extra);
-        break;
-      case integer_tag(31):
-        event.counters.push_back(field.value);
-        break;
-      case text_tag(31):
-        packed_integers(field.bytes, event.counters);
-        break;
-      case fixed64_tag(46):
-        event.real_extra.push_back(field.real());
-        break;
-      case text_tag(46):
-        packed_words(field.bytes, event.real_extra);
-        break;
-      case integer_tag(45):
-        event.real_counters.push_back(field.value);
-        break;
-      case text_tag(45):
-        packed_integers(field.bytes, event.real_counters);
-        break;
       case integer_tag(52):
         event.correlation = field.value;
         break;
       default:
-        break;
+        event.take_list(field);
     }
   }
   event.category = category();

@@ -86,6 +86,8 @@ class FileImport {
     std::vector<std::uint64_t> flows, counters, real_counters;
     std::vector<std::int64_t> extra;
     std::vector<double> real_extra;
+
+    void take_list(const Field& field);
   };
 
   void describe(const std::filesystem::path& path, ProgressCounter& progress);

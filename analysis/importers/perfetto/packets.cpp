@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::analysis::perfetto {
 
@@ -35,7 +36,7 @@ bool Packets::fail(const char* what) {
 bool Packets::next(std::string_view& packet) {
   constexpr std::uint64_t longest_head = 20;  // two numbers
   for (;;) {
-    fill(std::min<std::uint64_t>(longest_head, size_ - read_ + (end_ - at_)));
+    if (end_ - at_ < longest_head) fill(std::min<std::uint64_t>(longest_head, size_ - read_ + (end_ - at_)));
     if (at_ == end_) return false;
     const char* const begin = buffer_.data() + at_;
     const char* const end = buffer_.data() + end_;
@@ -57,64 +58,42 @@ bool Packets::next(std::string_view& packet) {
   }
 }
 
-bool Packet::parse(std::string_view bytes, bool events) {
+bool has_event(std::string_view packet) {
+  Fields fields(packet);
+  Field field;
+  while (fields.next(field)) {
+    if (field.tag == text_tag(11)) return true;
+  }
+  return false;
+}
+
+bool Packet::parse(std::string_view bytes) {
+  constexpr std::pair<std::uint64_t, std::string_view Packet::*> messages[] = {
+      {text_tag(6), &Packet::clocks},  {text_tag(12), &Packet::interned}, {text_tag(43), &Packet::process},
+      {text_tag(44), &Packet::thread}, {text_tag(59), &Packet::defaults}, {text_tag(60), &Packet::track}};
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
-    switch (field.tag) {
-      case integer_tag(8):
-        timestamp = field.value;
-        break;
-      case integer_tag(10):
-        sequence = field.value;
-        break;
-      case text_tag(11):
-        event = field.bytes;
-        has_event = true;
-        if (!events) return true;
-        break;
-      case text_tag(12):
-        interned = field.bytes;
-        break;
-      case integer_tag(13):
-        flags = field.value;
-        break;
-      case integer_tag(41):
-        cleared = cleared || field.value != 0;
-        break;
-      case integer_tag(42):
-        dropped = field.value != 0;
-        break;
-      case integer_tag(58):
-        clock = field.value;
-        break;
-      case text_tag(59):
-        defaults = field.bytes;
-        break;
-      case text_tag(6):
-        clocks = field.bytes;
-        break;
-      case text_tag(43):
-        process = field.bytes;
-        break;
-      case text_tag(44):
-        thread = field.bytes;
-        break;
-      case text_tag(60):
-        track = field.bytes;
-        break;
-      case text_tag(66):
-        sample = field.bytes;
-        has_sample = true;
-        break;
-      case text_tag(1):
-        of_kernel = true;
-        break;
-      case text_tag(50):
-        compressed = true;
-        break;
-      default:
-        break;
+    if (field.tag == text_tag(11)) {  // first what most packets have
+      event = field.bytes;
+      has_event = true;
+    } else if (field.tag == integer_tag(8)) {
+      timestamp = field.value;
+    } else if (field.tag == integer_tag(10)) {
+      sequence = field.value;
+    } else if (field.tag == integer_tag(13)) {
+      flags = field.value;
+    } else if (field.tag == integer_tag(58)) {
+      clock = field.value;
+    } else {
+      cleared = cleared || (field.tag == integer_tag(41) && field.value != 0);
+      dropped = dropped || (field.tag == integer_tag(42) && field.value != 0);
+      has_sample = has_sample || field.tag == text_tag(66);
+      of_kernel = of_kernel || field.tag == text_tag(1);
+      compressed = compressed || field.tag == text_tag(50);
+      for (const auto& [tag, message] : messages) {
+        if (field.tag == tag) this->*message = field.bytes;
+      }
     }
   }
   cleared = cleared || (flags & 1) != 0;

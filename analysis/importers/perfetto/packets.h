@@ -42,12 +42,15 @@ class Packets {
 struct Packet {
   std::uint64_t timestamp = 0, sequence = 0, flags = 0;
   std::uint64_t clock = 0;  // 0: that of the sequence
-  std::string_view event, interned, defaults, clocks, track, process, thread, sample;
+  std::string_view event, interned, defaults, clocks, track, process, thread;
   bool has_event = false, has_sample = false, cleared = false, dropped = false, of_kernel = false, compressed = false;
 
-  // False where the packet is damaged. Without `events` it stops at an event: a packet has one thing.
-  bool parse(std::string_view bytes, bool events);
+  // False where the packet is damaged.
+  bool parse(std::string_view bytes);
 };
+
+// True if the packet has an event, beside which it describes nothing.
+bool has_event(std::string_view packet);
 
 // True if the bytes look like the beginning of such a file.
 bool begins_with_packets(std::string_view bytes);

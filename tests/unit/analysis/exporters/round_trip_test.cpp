@@ -12,6 +12,7 @@
 #include "analysis/exporters/exporter.h"
 #include "analysis/importers/reader.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/kineto_file.h"
 
 namespace paceline::analysis {
 namespace {
@@ -132,6 +133,24 @@ TEST_F(RoundTrip, ATraceComesBackFromOtf2) {
   }
   ASSERT_NE(after.communicators.find(after.names.find("MPI_COMM_WORLD")), nullptr);
   EXPECT_EQ(after.communicators.find(after.names.find("MPI_COMM_WORLD"))->members, 2U);
+}
+
+TEST_F(RoundTrip, ACallThatCompletedItsOwnRequestComesBackFromOtf2) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  main.push(10, "MPI_Isend", "mpi", "point-to-point");
+  main.argument("request", 7);
+  main.argument("request", 7);
+  main.pop(20);
+  const Trace before = run.finish();
+  const std::filesystem::path folder = folder_ / "archive";
+  std::filesystem::create_directories(folder);
+  otf2_exporter.make(ExportJob(before), folder);
+  const std::vector<TraceFile> files{{folder / "traces.otf2", "the archive"}};
+  const Trace after = otf2_reader.read(files, {});
+  const Track* track = track_of(after, "main thread");
+  ASSERT_NE(track, nullptr);
+  EXPECT_EQ(argument_of(after, track->slices, 0, "request"), "7");
 }
 
 TEST_F(RoundTrip, RanksComeBackFromChromeJson) {

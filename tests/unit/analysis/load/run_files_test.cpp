@@ -284,6 +284,23 @@ TEST_F(RunFilesTest, NumbersRanksByTheNamesOfTheirFiles) {
   EXPECT_EQ(trace.ranks[1].world_size, 2);
 }
 
+TEST_F(RunFilesTest, AFileOfSeveralUnknownRanksIsNamedOnce) {
+  TraceBuilder run;
+  for (const char* path : {"two.sqlite", "two.sqlite", "other.sqlite"}) {
+    Rank info;
+    info.rank = unknown_rank;
+    info.path = path;
+    run.add_rank(std::move(info));
+  }
+  Trace trace = run.finish();
+  try {
+    number_ranks(trace);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "two.sqlite: several of its processes have no rank: read this file without the others");
+  }
+}
+
 TEST_F(RunFilesTest, NamesTheFilesOfAnUnknownAndOfADoubleRank) {
   write("run/left.dots", "dots");
   write("run/right.dots", "dots");

@@ -76,6 +76,23 @@ TEST(Sources, CommonSlicesGiveTheClockAndAreKeptOnce) {
   EXPECT_THAT(trace.notes[0], HasSubstr("; 7 that the run has already were left out"));
 }
 
+TEST(Sources, ASliceThatBothSawIsKeptOnceHoweverLateOneWasInIt) {
+  constexpr int calls = 40;
+  TraceBuilder run, other;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  TrackBuilder& again = other.add_rank(0).add_track(TrackKind::thread, "gloo");
+  for (int i = 0; i < calls; ++i) {
+    const std::int64_t at = i * (1'000'000 + 1000 * i);
+    main.add_slice(at, at + 500'000, "gloo:all_reduce");
+    again.add_slice(at + (i == 7 ? 300'000 : 0), at + 300'000, "gloo:all_reduce");
+  }
+  Trace trace = run.finish();
+  second = other.finish();
+  add_sources(trace, files());
+  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("; 40 that the run has already were left out")));
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 1U);
+}
+
 TEST(Sources, GpuWorkOfTheSameTimeIsKeptOnce) {
   TraceBuilder run;
   TrackBuilder& stream = run.add_rank(0).add_track(TrackKind::stream, "GPU 0 stream 7");

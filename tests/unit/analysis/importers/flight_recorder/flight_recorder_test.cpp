@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/communication/collectives.h"
 #include "analysis/importers/flight_recorder/verdicts.h"
 #include "analysis/importers/reader.h"
 #include "analysis/report/build.h"
@@ -146,6 +147,53 @@ TEST(FlightRecorder, VerdictsHaveTheNamesOfTorchcomms) {
   other.function = "all_gather";
   EXPECT_THAT(verdicts({done, dump_of(0, {other}), dump_of(2, {})}),
               ElementsAre("JOB_CONTAINS_COLL_METADATA_MISMATCH"));
+}
+
+// As PyTorch 2.9 writes them: no state but "scheduled", no times but the first, and no members under the group's name.
+Trace read_gloo(std::size_t calls_of_rank_1) {
+  const KinetoFiles folder;
+  std::vector<TraceFile> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    std::string entries;
+    for (std::size_t i = 0; i < (rank == 0 ? 2 : calls_of_rank_1); ++i) {
+      entries += fmt::format(
+          R"({}{{"record_id": {}, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": {}, "p2p_seq_id": 0,
+              "profiling_name": "gloo:all_reduce", "time_created_ns": {}, "input_sizes": [[4]], "input_dtypes": ["Float"],
+              "output_sizes": [[4]], "output_dtypes": ["Float"], "state": "scheduled", "time_discovered_started_ns": 0,
+              "time_discovered_completed_ns": 0, "retired": {}, "is_p2p": false}})",
+          i > 0 ? "," : "", i, i + 1, 1758610505592849034 + 1000 * i, i == 0 || calls_of_rank_1 == 2);
+    }
+    const std::filesystem::path path = folder.directory / fmt::format("dump_{}", rank);
+    std::ofstream(path)
+        << R"({"version": "2.10", "comm_lib_version": "", "pg_config": {"": {"name": "", "desc": "", "ranks": "[0, 1]"}},
+                               "entries": [)" +
+               entries + "]}";
+    files.push_back({path, path.filename().string()});
+  }
+  return flight_recorder_reader.read(files, {});
+}
+
+TEST(FlightRecorder, GlooHasCompletedWhatItRetired) {
+  const Trace trace = read_gloo(2);
+  EXPECT_EQ(trace.ranks[0].facts.at("flight_recorder.verdict"), "ALL_GOOD");
+  EXPECT_EQ(trace.ranks[0].nccl_events, 0U);
+  const Track* track = track_of(trace, "gloo default_pg (group 0)");
+  ASSERT_NE(track, nullptr);
+  EXPECT_EQ(track->kind, TrackKind::thread);
+  EXPECT_THAT(names_of(trace, *track), ElementsAre("gloo:all_reduce", "gloo:all_reduce"));
+  EXPECT_EQ(argument_of(trace, track->slices, 1, "unfinished"), "");
+  const Collectives matched = match_collectives(trace);
+  ASSERT_EQ(matched.matched.size(), 2U);
+  EXPECT_FALSE(matched.matched[0].timed) << "no dump has its end";
+}
+
+TEST(FlightRecorder, ARankThatNeverEnteredACollectiveOfGlooIsAtFault) {
+  for (const std::size_t calls : {0U, 1U}) {
+    const Trace trace = read_gloo(calls);
+    EXPECT_THAT(trace.notes,
+                ElementsAre("Rank 1 is at fault: rank 1 never entered all_reduce #2 of default_pg (group 0), in which "
+                            "rank 0 waits"));
+  }
 }
 
 TEST(FlightRecorder, TheVerdictNamesTheRanksAtFault) {

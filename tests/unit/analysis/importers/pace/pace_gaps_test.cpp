@@ -88,6 +88,7 @@ TEST(PaceGaps, RecordingThatBeginsOffLeavesOutTheTimeFromTheStartOfTheProcess) {
   const Rank& rank = trace.ranks[0];
   ASSERT_EQ(rank.gaps.size(), 1u);
   EXPECT_EQ(rank.gaps[0].start_ns, rank.start_ns);
+  EXPECT_EQ(rank.utc_of_zero_ns, file.file.header.process_start_utc_ns);
   EXPECT_EQ(rank.gaps[0].reason, "before the end of --delay, outside --iterations");
   EXPECT_EQ(rank.recorded_ns(), 100);
   const auto iterations = iterations_of(trace, rank, phases_of(trace, rank));
