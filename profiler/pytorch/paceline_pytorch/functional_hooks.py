@@ -106,11 +106,10 @@ class FunctionalHooks:
         hooked(self.functional, "wait_tensor", self.make_wait)
 
 
-def install(torch, observer, bytes_of, device_of, is_compiling):
+def install(observer, bytes_of, device_of, is_compiling):
     try:
         from torch.distributed import _functional_collectives as functional
-
-        functional.c10d._resolve_process_group, functional._resolve_group_name
-    except (ImportError, AttributeError):  # before PyTorch 2.3
+    except ImportError:
         return
-    FunctionalHooks(functional, observer, bytes_of, device_of).install(is_compiling)
+    if hasattr(functional, "_resolve_group_name") and hasattr(functional.c10d, "_resolve_process_group"):  # PyTorch 2.3
+        FunctionalHooks(functional, observer, bytes_of, device_of).install(is_compiling)

@@ -65,7 +65,7 @@ def install(torch, observer, names, bytes_of, device_of):
     c10d = distributed.distributed_c10d
     is_compiling = is_compiling_of(torch)
     if not hasattr(torch._C._distributed_c10d.ProcessGroup, "register_pre_hook"):
-        return functional_hooks.install(torch, observer, bytes_of, device_of, is_compiling)
+        return functional_hooks.install(observer, bytes_of, device_of, is_compiling)
     cpu = torch.device("cpu")
 
     def make_register(original):
