@@ -189,7 +189,8 @@ def cause(folder):
     check(function["name"].endswith("read_slowly") and function["line"] == line_of("os.read(slow"), function)
     check((function["innermost"], function["call_file"]) == ("[read]", str(folder / "slow")), function)
     text = subprocess.run([PACELINE, "report", folder / "run"], capture_output=True, text=True).stdout
-    check("waited for input or output" in text and f"which called [read] ({folder / 'slow'})" in " ".join(text.split()), text)
+    said = " ".join(text.split())
+    check("waited for input or output" in said and f"which called [read] ({folder / 'slow'})" in said, text)
 
 
 def has_mpi():
