@@ -39,8 +39,8 @@ FunctionTimes::FunctionTimes(const Trace& trace) : trace_(&trace), function_of_(
     const bool is_call = !system_call(trace.names[trace.stacks[frame].function]).empty();
     const Key key{trace.stacks[frame].function, is_call ? 0 : trace.stacks[frame].file};
     const auto [found, fresh] = ids.try_emplace(key, names_.size());
-    if (fresh) names_.push_back({.key = key, .ns = {}, .files = {}});
-    names_[found->second].line = std::max(names_[found->second].line, trace.stacks[frame].line);
+    if (fresh) names_.push_back({.key = key, .ns = {}, .files = {}, .lines = {}});
+    names_[found->second].has_lines |= trace.stacks[frame].line > 0;
     function_of_[frame] = found->second;
   }
 }
@@ -60,13 +60,15 @@ void FunctionTimes::add_stack(StackId stack, double ns, std::size_t row) {
     if (called.key.file != file) called.files.push_back({file, row, ns});
   }
   for (; stack != 0; stack = trace_->stacks.caller(stack)) {
-    on_stack_.push_back(function_of_[trace_->stacks.innermost(stack)]);
+    on_stack_.push_back(trace_->stacks.innermost(stack));
   }
   std::ranges::reverse(on_stack_);
+  const auto function_of = [this](FrameId frame) { return function_of_[frame]; };
   for (std::size_t depth = 0; depth < on_stack_.size(); ++depth) {
-    const auto first = std::find(on_stack_.begin(), on_stack_.end(), on_stack_[depth]);
+    const auto first = std::ranges::find(on_stack_, function_of(on_stack_[depth]), function_of);
     if (static_cast<std::size_t>(first - on_stack_.begin()) != depth) continue;  // it calls itself
-    Function& function = names_[on_stack_[depth]];
+    Function& function = names_[function_of(on_stack_[depth])];
+    add_line(function.lines, {trace_->stacks[on_stack_[depth]].line, row, ns});
     if (function.ns.size() <= row) function.ns.resize(row + 1);
     function.ns[row] += ns;
     function.depth += static_cast<double>(depth);
@@ -91,6 +93,23 @@ std::string FunctionTimes::file_of_most(const std::vector<FileTime>& times, cons
   return "";
 }
 
+void FunctionTimes::add_line(std::vector<LineTime>& lines, const LineTime& time) {
+  if (time.line == 0) return;
+  for (auto at = lines.rbegin(); at != lines.rend() && at->row == time.row; ++at) {
+    if (at->line != time.line) continue;
+    at->ns += time.ns;
+    return;
+  }
+  lines.push_back(time);
+}
+
+std::uint32_t FunctionTimes::line_of_most(const std::vector<LineTime>& lines, const WeightOfRow& weight) {
+  std::map<std::uint32_t, double> sums;
+  for (const LineTime& time : lines) sums[time.line] += weight(time.row) * time.ns;
+  const auto most = std::ranges::max_element(sums, {}, [](const auto& sum) { return sum.second; });
+  return most == sums.end() ? 0 : most->first;
+}
+
 std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& excess, const std::vector<double>& p,
                                                   const WeightOfRow& weight) const {
   using namespace function_excess_parts;
@@ -102,7 +121,7 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
   const auto depth_of = [&](std::size_t f) { return names_[f].depth / names_[f].samples; };
   const auto is_own = [&](std::size_t f) {
     const std::string& file = trace_->names[names_[f].key.file];
-    return names_[f].line > 0 || (file.starts_with('/') && !is_shared_library(file));
+    return names_[f].has_lines || (file.starts_with('/') && !is_shared_library(file));
   };
   std::optional<std::size_t> innermost, own;
   for (std::size_t f = 0; f < names_.size(); ++f) {
@@ -114,7 +133,7 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
   const Function& function = names_[chosen];
   CauseFunction cause{.function = trace_->names[function.key.function],
                       .file = trace_->names[function.key.file],
-                      .line = function.line,
+                      .line = line_of_most(function.lines, weight),
                       .innermost = chosen == *innermost ? "" : trace_->names[names_[*innermost].key.function],
                       .call_file = file_of_most(names_[*innermost].files, weight),
                       .share = excess[chosen],

@@ -69,12 +69,18 @@ class FunctionTimes {
     std::size_t row;
     double ns;
   };
+  struct LineTime {
+    std::uint32_t line;
+    std::size_t row;
+    double ns;
+  };
   struct Function {
     Key key;
-    std::uint32_t line = 0;
+    bool has_lines = false;
     double depth = 0, samples = 0;  // the depth is a sum over samples
     std::vector<double> ns;         // by row
     std::vector<FileTime> files;    // of a system call
+    std::vector<LineTime> lines;    // for each line and row
   };
   using WeightOfRow = std::function<double(std::size_t)>;
   static double period_ns(const StackSamples& samples, std::size_t at);
@@ -83,11 +89,14 @@ class FunctionTimes {
   std::optional<CauseFunction> named(const std::vector<double>& excess, const std::vector<double>& p,
                                      const WeightOfRow& weight) const;
   std::string file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const;
+  static void add_line(std::vector<LineTime>& lines, const LineTime& time);
+  // The line of most of the excess; 0: no line is known.
+  static std::uint32_t line_of_most(const std::vector<LineTime>& lines, const WeightOfRow& weight);
 
   const Trace* trace_;
   std::vector<std::size_t> function_of_;  // by FrameId
   std::vector<Function> names_;
-  std::vector<std::size_t> on_stack_;
+  std::vector<FrameId> on_stack_;
 };
 
 }  // namespace paceline::analysis

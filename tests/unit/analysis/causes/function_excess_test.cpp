@@ -18,10 +18,11 @@ namespace {
 constexpr std::int64_t period = 2 * ms;
 
 // Samples every main thread every 2 ms: in `load`, called by main, while it is in the range preprocess, longer_in(rank)
-// says in which function for the delay; else in `train`. Times have noise.
+// says in which function for the delay; else in `train`. Every rank is in another line of that function now and then.
+// Times have noise.
 struct Sampled {
   Trace trace;
-  FrameId main, train, load, slow, sleep;
+  FrameId main, train, load, slow, last_line, sleep;
 
   explicit Sampled(const CauseJob& job) : trace(trace_of(job)) {
     const auto frame = [&](const char* function, const char* file, std::uint32_t line) {
@@ -31,13 +32,14 @@ struct Sampled {
     train = frame("train", "train.py", 50);
     load = frame("load", "data.py", 20);
     slow = frame("slow", "data.py", 41);
+    last_line = frame("slow", "data.py", 99);
     sleep = frame("clock_nanosleep", "libc.so.6", 0);
   }
 
   void sample(bool with_slow) {
     std::mt19937 random(7);
     const StackId in_main = trace.stacks.stack(0, main), in_train = trace.stacks.stack(in_main, train),
-                  in_load = trace.stacks.stack(in_main, load),
+                  in_load = trace.stacks.stack(in_main, load), in_last_line = trace.stacks.stack(in_load, last_line),
                   in_sleep = trace.stacks.stack(trace.stacks.stack(in_load, slow), sleep);
     for (Rank& rank : trace.ranks) {
       Track& track = rank.tracks[0];
@@ -46,7 +48,11 @@ struct Sampled {
         const CpuTimes state = cpu_times(track.states, t, t + 1);
         const bool delayed = with_slow && state.blocked_ns > 0;
         track.stacks.time_ns.push_back(t + static_cast<std::int64_t>(random() % (ms / 2)));
-        track.stacks.stack.push_back(delayed ? in_sleep : random() % 4 == 0 ? in_load : in_train);
+        const bool in_load_now = random() % 4 == 0, in_last_now = track.stacks.time_ns.size() % 16 == 0;
+        track.stacks.stack.push_back(delayed       ? in_sleep
+                                     : in_last_now ? in_last_line
+                                     : in_load_now ? in_load
+                                                   : in_train);
       }
     }
   }
