@@ -39,7 +39,7 @@ class NarrowTabs : public QProxyStyle {
  public:
   explicit NarrowTabs(const QString& name) : QProxyStyle(name) { setObjectName(name); }
   int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override {
-    return metric == PM_TabBarTabHSpace ? 12 : QProxyStyle::pixelMetric(metric, option, widget);
+    return metric == PM_TabBarTabHSpace ? 10 : QProxyStyle::pixelMetric(metric, option, widget);
   }
 };
 

@@ -2,7 +2,6 @@
 #include "viewer/window/panel_docks.h"
 
 #include <QTabBar>
-#include <algorithm>
 #include <utility>
 
 namespace paceline::viewer {
@@ -70,20 +69,17 @@ void PanelDocks::restore(const QByteArray& layout) {
 
 void PanelDocks::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
-  int titles = 0;
   for (QTabBar* bar : findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
     bar->setElideMode(Qt::ElideNone);  // a narrow window scrolls them
     bar->setUsesScrollButtons(true);
     QFont small = bar->font();
     small.setPixelSize(11);
     bar->setFont(small);
-    titles = std::max(titles, bar->sizeHint().width());
   }
   if (std::exchange(sized_, true) || tabs_.empty()) return;
-  constexpr int height_of_docks = 250;
-  const int width_of_tabs = std::max(titles, 16 * width() / 25);
+  constexpr int width_of_tabs = 1035, width_beside_them = 565, height_of_docks = 250;
   resizeDocks({tabs_.front()}, {height_of_docks}, Qt::Vertical);
-  if (right_ != nullptr) resizeDocks({tabs_.front(), right_}, {width_of_tabs, width() - width_of_tabs}, Qt::Horizontal);
+  if (right_ != nullptr) resizeDocks({tabs_.front(), right_}, {width_of_tabs, width_beside_them}, Qt::Horizontal);
 }
 
 }  // namespace paceline::viewer
