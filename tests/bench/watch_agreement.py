@@ -48,6 +48,20 @@ def output_of(*command):
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+def first_frame(paceline, run, job):
+    """Once the ranks have begun: on a busy machine it takes long to import torch."""
+    while True:
+        try:
+            frame = output_of(paceline, "watch", "--once", "--json", run)
+            if frame["iterations"]["count"] >= SHOWN:
+                return frame
+        except subprocess.CalledProcessError:
+            pass
+        if job.poll() is not None:
+            sys.exit("the job ended before it was seen")
+        time.sleep(0.5)
+
+
 def shares_of_query(paceline, run, newest):
     """Of the last iterations up to this one, over all ranks."""
     columns = ", ".join(f"sum({phase}_ns) AS {phase}" for phase in PHASES)
@@ -76,7 +90,7 @@ def main():
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(arguments.seconds)
-            frame = output_of(arguments.paceline, "watch", "--once", "--json", run)
+            frame = first_frame(arguments.paceline, run, job)
             if job.wait(120) != 0:
                 sys.exit("the job failed")
         finally:
