@@ -99,8 +99,13 @@ class Group:
         self.communicator = ranges.kind(text)
         # A group that is made again under the same name goes on counting, so that no number is there twice.
         self.sequence = sequences.setdefault(text, itertools.count())
-        self.numbers_calls = _name_of(group) == "gloo" and hasattr(group, "_get_sequence_number_for_group")
         self.seen = self.unseen = 0  # calls
+        self.first_number = None  # some versions of PyTorch begin at a random one
+        if _name_of(group) == "gloo":
+            try:
+                self.first_number = group._get_sequence_number_for_group()
+            except (AttributeError, RuntimeError):  # it does not count
+                pass
 
     def number(self):
         """That of a new collective."""
@@ -108,12 +113,11 @@ class Group:
         return next(self.sequence)
 
     def calls(self):
-        """How many calls the group has issued, by its own count; 0 where it does not count."""
+        """How many calls the group has issued since the recorder saw it first, by its own count; 0 where it does not count."""
         real = self.reference()
-        try:
-            return real._get_sequence_number_for_group() if real is not None and self.numbers_calls else 0
-        except RuntimeError:
+        if real is None or self.first_number is None:
             return 0
+        return real._get_sequence_number_for_group() - self.first_number
 
     def backend(self, group, device):
         of = device.type if device is not None else ""

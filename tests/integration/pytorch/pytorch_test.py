@@ -172,6 +172,7 @@ class Training(Recorded):
             helpers = {row["track"] for row in events if row["rank"] == rank and row["name"] in ("fetch", "collate")}
             self.assertGreaterEqual(len([track for track in helpers if track.startswith("process ")]), 2, helpers)
 
+        self.assertNotIn("unobserved", {row["category"] for row in events})
         gloo = {}
         for row in run["collectives"]:
             if row["operation"].startswith("gloo:"):
@@ -231,6 +232,25 @@ class Training(Recorded):
                 self.assertGreater(run["per_rank"][0]["waits"]["waited_ns"] / 60, 0.3 * slept_ns)
                 self.assertEqual({late["rank"] for late in run["lateness"]["slow_ranks"]} - {1}, set())
             shutil.rmtree(self.folder / "run")
+
+    def test_collectives_that_no_hook_sees_are_counted(self):
+        self.record(*self.launch(2, self.script("""
+import inspect
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+for i in range(40):
+    dist.all_reduce(torch.ones(4))
+group = dist.distributed_c10d._get_default_group()
+unhooked = inspect.unwrap(type(group).allreduce)
+for i in range(60):
+    unhooked(group, [torch.ones(4)]).wait()
+""")))
+        counted = [float(json.loads(row["args"])["payload"]) for row in self.events() if row["category"] == "unobserved"]
+        self.assertEqual(len(counted), 2)
+        for count in counted:
+            self.assertEqual(count, 60)
+        self.assertIn("Communication was not observed", " ".join(of["text"] for of in self.report()["findings"]))
 
     def test_a_scatter_has_the_bytes_of_all_parts_on_every_rank(self):
         self.record(*self.launch(2, self.script("""
