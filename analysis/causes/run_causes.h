@@ -66,6 +66,7 @@ struct RunCauses {
   std::optional<LongerCauses> changed;  // where the steps became slower: those after it, against those before it
 
   std::optional<OtherProgram> other_program;  // where the ranks recorded it
+  double used_cpus = 0;                       // share of their CPUs that the ranks kept busy (used_share())
 
   // Of a rank, mean over the ranks.
   LossParts mean() const;

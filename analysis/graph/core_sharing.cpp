@@ -29,6 +29,18 @@ std::optional<double> busy_cores(const Rank& rank, std::int64_t from_ns) {
   return std::max(rise_us, 0.0) * 1e3 / static_cast<double>(end_ns - from_ns);
 }
 
+// The cores that the ranks of the machine kept busy; nothing where one of them is not known.
+std::optional<double> busy_cores(const Trace& trace, const RankCpus::Machine& machine,
+                                 const std::vector<std::int64_t>& from_ns) {
+  double busy = 0;
+  for (const std::size_t r : machine.ranks) {
+    const auto cores = busy_cores(trace.ranks[r], from_ns[r]);
+    if (!cores) return std::nullopt;
+    busy += *cores;
+  }
+  return machine.ranks.empty() ? std::nullopt : std::optional(busy);
+}
+
 }  // namespace core_sharing_parts
 
 bool CoreSharing::any() const {
@@ -43,18 +55,20 @@ TransferCost CoreSharing::helper_cost(const TransferCost& transfer) const {
   return {polling_cpu_share * transfer.latency_ns, std::min(ns, network_cpu_ns_per_byte + polling_cpu_share * ns)};
 }
 
+double used_share(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns) {
+  double largest = 0;
+  for (const RankCpus::Machine& machine : cpus.machines) {
+    largest = std::max(largest, core_sharing_parts::busy_cores(trace, machine, from_ns).value_or(0) / machine.cpus);
+  }
+  return std::min(largest, 1.0);
+}
+
 CoreSharing core_sharing(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns) {
   CoreSharing out{std::vector<double>(trace.ranks.size(), 0), cpus.one_host};
   for (const RankCpus::Machine& machine : cpus.machines) {
-    double busy = 0;
-    bool known = !machine.ranks.empty();
-    for (const std::size_t r : machine.ranks) {
-      const auto cores = core_sharing_parts::busy_cores(trace.ranks[r], from_ns[r]);
-      known = known && cores.has_value();
-      busy += cores.value_or(0);
-    }
-    if (!known) continue;
-    const double spare = (machine.cpus - busy) / static_cast<double>(machine.ranks.size());
+    const auto busy = core_sharing_parts::busy_cores(trace, machine, from_ns);
+    if (!busy) continue;
+    const double spare = (machine.cpus - *busy) / static_cast<double>(machine.ranks.size());
     for (const std::size_t r : machine.ranks) out.taken[r] = std::clamp(1 - spare, 0.0, 1.0);
   }
   return out;

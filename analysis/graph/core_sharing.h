@@ -43,6 +43,10 @@ struct CoreSharing {
   TransferCost helper_cost(const TransferCost& transfer) const;
 };
 
+// The largest share of a machine's CPUs that its ranks kept busy from `from_ns` (by rank) on, 0 where that is not
+// known.
+double used_share(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns);
+
 // A core is busy where the recorder's counter of the process's CPU time rose, between the end of the warm-up and the
 // end of the rank. `from_ns` is the start of the first steady iteration of each rank.
 CoreSharing core_sharing(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns);

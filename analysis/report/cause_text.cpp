@@ -12,6 +12,7 @@ namespace cause_text_parts {
 
 constexpr double much = 0.02;         // of the wall time
 constexpr double most_of_loss = 0.5;  // a cause below that is not named alone
+constexpr double much_used = 0.5;     // of the ranks' CPUs by their own threads
 constexpr double least_of_two = 0.3, most_of_two = 0.65, nearly_all = 0.9;
 
 double in_seconds(double ns) { return 1e-9 * ns; }
@@ -231,12 +232,18 @@ std::string starved_text(const RunAnalysis& run) {
 }
 
 std::string starved_remedy(const RunAnalysis& run) {
+  using namespace cause_text_parts;
   if (main_loss(run)->cause == LossCause::throttled) {
     return "a higher CPU limit of the control group (`--cpus` of docker, `resources.limits.cpu` of Kubernetes), or "
            "fewer threads";
   }
-  if (const OtherProgram* other = cause_text_parts::blamed_program(run)) {
+  if (const OtherProgram* other = blamed_program(run)) {
     return fmt::format("CPUs that {} does not use, or fewer threads where ranks have several", other->name);
+  }
+  if (run.crowded_cpus.empty() && run.causes->used_cpus >= much_used) {
+    return fmt::format(
+        "more CPUs for the ranks, whose own threads used {} of theirs, or fewer threads where ranks have several",
+        percent(run.causes->used_cpus));
   }
   if (run.crowded_cpus.empty()) {
     return "CPUs that no other program uses (look for it with `top`), or fewer threads where ranks have several";

@@ -75,6 +75,13 @@ void add_causes(const RunIndex& index, RunAnalysis& run) {
     changed.longer.assign(border, iterations.numbers.end());
   }
   run.causes = causes_of(index, iterations.numbers, slow, changed);
+  if (!run.causes) return;
+  std::vector<std::int64_t> starts;
+  for (std::size_t r = 0; r < index.trace().ranks.size(); ++r) {
+    const auto& of_rank = index.times(r).iterations;
+    starts.push_back(of_rank.empty() ? index.trace().ranks[r].start_ns : of_rank.front().start_ns);
+  }
+  run.causes->used_cpus = used_share(index.trace(), whole_run_parts::rank_cpus(run), starts);
 }
 
 RunAnalysis analyse_run(const RunIndex& index, const std::string& path) {

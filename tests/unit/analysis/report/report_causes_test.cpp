@@ -89,6 +89,32 @@ TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
   EXPECT_THAT(report_of({.iterations = 60, .delay = delay}).verdict.state, Not(HasSubstr("program")));
 }
 
+// Two ranks that may run on two CPUs and kept 1.6 of them busy.
+TEST(ReportCauses, RanksWhoseOwnThreadsTakeTheCpusAreToldToUseMore) {
+  Trace trace =
+      trace_of({.iterations = 60, .delay = [](int, int i) { return Delay{.waits_ms = i % 2 == 0 ? 20 : 30}; }});
+  const std::int64_t end_ns = trace.ranks[0].end_ns;
+  for (const double cores : {0.8, 0.2}) {
+    for (Rank& rank : trace.ranks) {
+      rank.facts["cpus_allowed"] = "0-1";
+      Track counter;
+      counter.kind = TrackKind::counter;
+      counter.samples.name = "CPU time";
+      counter.samples.time_ns = {0, end_ns};
+      counter.samples.value = {0, 1e-3 * cores * static_cast<double>(end_ns)};
+      rank.tracks.push_back(std::move(counter));
+    }
+    std::vector<RunAnalysis> runs;
+    runs.push_back(analyse_run(RunIndex(trace), "run"));
+    const Report report = build_report(std::move(runs));
+    EXPECT_THAT(report.verdict.change,
+                HasSubstr(cores > 0.5 ? "Change first: more CPUs for the ranks, whose own threads "
+                                        "used 80.0 % of theirs"
+                                      : "Change first: CPUs that no other program uses"));
+    for (Rank& rank : trace.ranks) rank.tracks.pop_back();
+  }
+}
+
 TEST(ReportCauses, SlowIterationsAreAFindingWithTheirCause) {
   const Report report = starved();
   const Finding* slow = finding(report, "slow iterations");
