@@ -53,16 +53,18 @@ std::optional<LongerCauses> longer_causes(const std::vector<IterationCauses>& it
 std::optional<OtherProgram> busiest_program(const Trace& trace) {
   std::optional<OtherProgram> busiest;
   for (const Rank& rank : trace.ranks) {
+    OtherProgram of_rank;
     for (const Track& track : rank.tracks) {
       const Samples& samples = track.samples;
       if (track.kind != TrackKind::counter || samples.name != "CPUs used by another program") continue;
-      double cpu_ns = 0;
+      double cpu_s = 0;
       for (std::size_t i = 1; i < samples.size(); ++i) {
-        cpu_ns += samples.value[i - 1] * static_cast<double>(samples.time_ns[i] - samples.time_ns[i - 1]);
+        cpu_s += 1e-9 * samples.value[i - 1] * static_cast<double>(samples.time_ns[i] - samples.time_ns[i - 1]);
       }
-      if (busiest && 1e-9 * cpu_ns <= busiest->cpu_s) continue;
-      busiest = {.name = samples.device, .cpu_s = 1e-9 * cpu_ns};
+      of_rank.all_s += cpu_s;
+      if (cpu_s > of_rank.cpu_s) of_rank.name = samples.device, of_rank.cpu_s = cpu_s;
     }
+    if (of_rank.all_s > (busiest ? busiest->all_s : 0)) busiest = of_rank;
   }
   return busiest;
 }

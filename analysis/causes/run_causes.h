@@ -52,10 +52,11 @@ struct LongerCauses {
   std::optional<CauseFunction> function = {};
 };
 
-// The program that used most CPU time while threads of the ranks waited for a CPU.
+// The program that used most CPU time while threads of the ranks waited for a CPU, as the rank saw it that saw the
+// others use most.
 struct OtherProgram {
   std::string name;
-  double cpu_s = 0;  // as the rank saw it that looked longest
+  double cpu_s = 0, all_s = 0;  // its CPU time, and that of all other programs
 };
 
 struct RunCauses {

@@ -152,13 +152,18 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
                      whole_place_text(cause, place, function), percent(other), who, also);
 }
 
-// The program that had the CPUs; nullptr where its time does not explain at least half of what a rank lost.
+// The programs that had the CPUs; nullptr where their time does not explain at least half of what a rank lost.
 const OtherProgram* blamed_program(const RunAnalysis& run) {
   const auto loss = main_loss(run);
   const auto& other = run.causes->other_program;
   const bool explains =
-      loss && loss->cause == LossCause::no_cpu && other && other->cpu_s >= most_of_loss * loss->seconds;
+      loss && loss->cause == LossCause::no_cpu && other && other->all_s >= most_of_loss * loss->seconds;
   return explains ? &*other : nullptr;
+}
+
+// With the others, where it did not use nearly all of what they used together.
+std::string programs_text(const OtherProgram& other) {
+  return other.name + (other.cpu_s < nearly_all * other.all_s ? " and others" : "");
 }
 
 double wall_s(const RunAnalysis& run) { return in_seconds(static_cast<double>(run.wall_ns)); }
@@ -211,9 +216,9 @@ std::string starved_cost_text(const RunAnalysis& run) {
 
 std::string other_program_text(const RunAnalysis& run) {
   const OtherProgram* other = cause_text_parts::blamed_program(run);
-  return other == nullptr
-             ? ""
-             : fmt::format(", while the program {} used {} of CPU time", other->name, seconds(other->cpu_s));
+  return other == nullptr ? ""
+                          : fmt::format(", while the program {} used {} of CPU time",
+                                        cause_text_parts::programs_text(*other), seconds(other->all_s));
 }
 
 std::string starved_text(const RunAnalysis& run) {
@@ -238,7 +243,8 @@ std::string starved_remedy(const RunAnalysis& run) {
            "fewer threads";
   }
   if (const OtherProgram* other = blamed_program(run)) {
-    return fmt::format("CPUs that {} does not use, or fewer threads where ranks have several", other->name);
+    return fmt::format("CPUs that {} {} not use, or fewer threads where ranks have several", programs_text(*other),
+                       other->cpu_s >= nearly_all * other->all_s ? "does" : "do");
   }
   if (run.crowded_cpus.empty() && run.causes->used_cpus >= much_used) {
     return fmt::format(

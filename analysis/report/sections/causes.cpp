@@ -153,7 +153,7 @@ void figures(const RunAnalysis& run, Json& out) {
   if (!run.causes) return;
   Json& causes = out["causes"] = {{"exact", run.causes->exact}, {"lost_ns", parts_json(run.causes->mean())}};
   if (const auto& other = run.causes->other_program) {
-    causes["other_program"] = {{"name", other->name}, {"cpu_s", other->cpu_s}};
+    causes["other_program"] = {{"name", other->name}, {"cpu_s", other->cpu_s}, {"all_cpu_s", other->all_s}};
   }
   if (const auto loss = main_loss(run)) causes["main"] = loss_cause_key(loss->cause);
   if (run.causes->slow) causes["slow_iterations"] = longer_json(*run.causes->slow);

@@ -49,6 +49,7 @@ struct CauseJob {
   std::function<Delay(int rank, int iteration)> delay = [](int, int) { return Delay{}; };
   bool states = true;
   std::string other_program = {};  // used 1 CPU during the whole job
+  double further_cpus = 0;         // that a second program used
 };
 
 inline Trace trace_of(const CauseJob& job) {
@@ -109,6 +110,9 @@ inline Trace trace_of(const CauseJob& job) {
     TrackBuilder& used = first->add_counter("CPUs used by another program", "CPUs", job.other_program, false);
     used.add_sample(0, 1);
     used.add_sample(now, 0);
+    TrackBuilder& further = first->add_counter("CPUs used by another program", "CPUs", "as", false);
+    further.add_sample(0, job.further_cpus);
+    further.add_sample(now, 0);
   }
   Trace trace = run.finish();
   for (std::size_t r = 0; r < 2; ++r) {

@@ -87,6 +87,9 @@ TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
   EXPECT_THAT(report.verdict.state, HasSubstr("while the program cc1plus used "));
   EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that cc1plus does not use"));
   EXPECT_THAT(report_of({.iterations = 60, .delay = delay}).verdict.state, Not(HasSubstr("program")));
+  const Report two = report_of({.iterations = 60, .delay = delay, .other_program = "cc1plus", .further_cpus = 0.5});
+  EXPECT_THAT(two.verdict.state, HasSubstr("while the program cc1plus and others used "));
+  EXPECT_THAT(two.verdict.change, HasSubstr("CPUs that cc1plus and others do not use"));
 }
 
 // Two ranks that may run on two CPUs and kept 1.6 of them busy.
