@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sampling_test.py PACELINE DENIED RANGES [VENV [MPIRUN]]
+"""usage: sampling_test.py PACELINE DENIED RANGES VENV MPIRUN TEST…
 
 Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
-refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c. VENV is a folder for py-spy, which comes from
-PyPI; without it that test is left out.
+refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c, VENV a folder for
+py-spy, which comes from PyPI.
 """
 import collections
 import glob
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-PACELINE, DENIED, RANGES, *VENV = sys.argv[1:]
+PACELINE, DENIED, RANGES, VENV, MPIRUN, *NAMES = sys.argv[1:]
 PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
 PATIENCE_S = 300
 
@@ -144,11 +144,9 @@ def denied(folder):
 
 def oracle(folder):
     """py-spy, which stops the program to read a stack, sees stacks that were sampled."""
-    if not VENV:
-        return print("oracle: left out: no folder for py-spy")
-    spy = pathlib.Path(VENV[0]) / "bin" / "py-spy"
+    spy = pathlib.Path(VENV) / "bin" / "py-spy"
     if not spy.exists():
-        made = subprocess.run(f"{sys.executable} -m venv {VENV[0]} && {VENV[0]}/bin/pip install --quiet --retries 0 "
+        made = subprocess.run(f"{sys.executable} -m venv {VENV} && {VENV}/bin/pip install --quiet --retries 0 "
                               "--timeout 10 --disable-pip-version-check --require-hashes -r /dev/stdin", shell=True, capture_output=True,
                               input=b"py-spy==0.4.3 --hash=sha256:8a4277225f470d394a85cca0cdd944bef87f0097b6f20150a6dd3ac2e92806b8")
         if made.returncode != 0:
@@ -194,14 +192,14 @@ def cause(folder):
 
 
 def has_mpi():
-    return len(VENV) > 1 and subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode == 0
+    return MPIRUN and subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode == 0
 
 
 def hanging_job(run, ranks, *options):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
                        OMPI_MCA_btl_vader_single_copy_mechanism="none")
-    return subprocess.Popen([VENV[1], "--bind-to", "none", "-n", str(ranks), PACELINE, "record", *options, "-o", run, "--",
+    return subprocess.Popen([MPIRUN, "--bind-to", "none", "-n", str(ranks), PACELINE, "record", *options, "-o", run, "--",
                              "/usr/bin/python3", PROGRAM, "hangs", "0"], env=environment)
 
 
@@ -261,7 +259,8 @@ def hang(folder):
     check(wanted in said, said)
 
 
-for test in (places, churn, children, denied, oracle, cause, request, hang):
+TESTS = {test.__name__: test for test in (places, churn, children, denied, oracle, cause, request, hang)}
+for test in (TESTS[name] for name in NAMES):
     with tempfile.TemporaryDirectory() as folder:
         test(pathlib.Path(folder))
     print(f"{test.__name__}: passed", flush=True)
