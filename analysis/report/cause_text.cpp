@@ -84,12 +84,18 @@ std::string function_text(const CauseFunction& function) {
                            : fmt::format("{} ({})", function.function, name);
 }
 
-// " in the function load (train.py:41)", else " in the range load"; only for what a thread did itself.
+// Whom the samples name by the call, not by the function that waits: "Python's lock, held by load".
+bool is_lock(const CauseFunction& function) { return function.call_file.starts_with("Python's lock"); }
+
+// " in the function load (train.py:41)", " on Python's lock, held by load", else " in the range load"; only for what a
+// thread did itself.
 std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   constexpr double clear = 0.5;  // of the lost time
   if (!is_sleep(cause) && cause != LossCause::computing) return "";
-  if (function && function->share >= clear) return " in the function " + function_text(*function);
+  if (function && function->share >= clear) {
+    return is_lock(*function) ? " on " + function->call_file : " in the function " + function_text(*function);
+  }
   if (place && place->cause == cause && place->share >= clear) return " in the range " + place->range;
   return "";
 }
@@ -99,6 +105,7 @@ std::string whole_place_text(LossCause cause, const std::optional<CausePlace>& p
                              const std::optional<CauseFunction>& function) {
   std::string text = place_text(cause, place, function);
   if (text.empty()) return text;
+  if (text.starts_with(" on ")) return text + ", in the function " + function_text(*function);
   if (text.starts_with(" in the function ") && !function->innermost.empty()) {
     text += fmt::format(", which called {}", function->innermost);
     if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);

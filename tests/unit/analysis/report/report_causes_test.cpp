@@ -142,6 +142,24 @@ TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
   EXPECT_THAT(waiting->text, HasSubstr("of that it was blocked, in the range preprocess"));
 }
 
+TEST(ReportCauses, WhoeverHoldsPythonsLockIsNamedAndNotWhoWaitsForIt) {
+  const Trace trace = trace_of({.iterations = 60, .delay = [](int rank, int i) {
+                                  return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .sleeps_ms = rank == 1 ? 30 : 0};
+                                }});
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(RunIndex(trace), "run"));
+  runs[0].causes->ranks[1].function = {.function = "main",
+                                       .file = "train.py",
+                                       .line = 7,
+                                       .innermost = "[futex]",
+                                       .call_file = "Python's lock, held by load",
+                                       .share = 0.9};
+  const Report report = build_report(std::move(runs));
+  EXPECT_THAT(report.verdict.state, HasSubstr(", mostly blocked on Python's lock, held by load."));
+  EXPECT_THAT(finding(report, "slow rank")->text,
+              HasSubstr("it was blocked on Python's lock, held by load, in the function main (train.py:7)"));
+}
+
 // The other rank loses 30 ms for it, which is less in the mean of two ranks than the 20 ms that both lose.
 TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
   const Report report = report_of({.iterations = 60, .delay = [](int rank, int i) {
