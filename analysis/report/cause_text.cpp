@@ -212,6 +212,18 @@ bool is_starved(const RunAnalysis& run) {
   return loss && loss->is_cpu();
 }
 
+bool is_starved_as_others(const RunAnalysis& run, std::size_t rank) {
+  using namespace cause_text_parts;
+  const auto& ranks = run.causes->ranks;
+  const LossParts& caused = ranks[rank].caused;
+  const double otherwise = caused.sum() - cpu_ns(caused) - caused[LossCause::unknown];
+  if (otherwise >= most_of_loss * caused.sum()) return false;
+  double others_ns = 0;
+  for (const RankCauses& of : ranks) others_ns += cpu_ns(of.own);
+  others_ns -= cpu_ns(ranks[rank].own);
+  return in_seconds(others_ns) >= much * wall_s(run) * static_cast<double>(ranks.size() - 1);
+}
+
 std::string starved_cost_text(const RunAnalysis& run) {
   using namespace cause_text_parts;
   const MainLoss loss = *main_loss(run);

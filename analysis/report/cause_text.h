@@ -21,6 +21,10 @@ std::optional<MainLoss> main_loss(const RunAnalysis& run);
 // Whether a CPU is what the run lacked most: other advice would rest on the costs of starved threads.
 bool is_starved(const RunAnalysis& run);
 
+// Whether this late rank of a starved run only lacks CPUs as the others do: the scheduler's shares stay unequal for a
+// whole run, by chance. Not where something else makes it late, or the other ranks have their CPUs.
+bool is_starved_as_others(const RunAnalysis& run, std::size_t rank);
+
 // "threads that had no CPU cost a rank 3.50 s (12.3 % of the wall time), 95 % of it in iterations 15 to 20; the network
 // was not the limit". The run is starved.
 std::string starved_text(const RunAnalysis& run);

@@ -156,7 +156,10 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
 // CPUs that the run lacked, and who holds the others up beside that.
 std::string state_of_starved(const RunAnalysis& run) {
   std::string text = starved_cost_text(run) + other_program_text(run);
-  if (const Accused accused = accused_of(run); accused.late != nullptr) text += "; " + accused.holds_up;
+  const Accused accused = accused_of(run);
+  if (accused.late != nullptr && (slowest_of(run).host != nullptr || !is_starved_as_others(run, accused.late->rank))) {
+    text += "; " + accused.holds_up;
+  }
   return capitalised(std::move(text));
 }
 

@@ -92,6 +92,23 @@ TEST(ReportCauses, TheProgramThatHadTheCpusIsNamed) {
   EXPECT_THAT(two.verdict.change, HasSubstr("CPUs that cc1plus and others do not use"));
 }
 
+// Rank 1 lacks CPUs for longer. Where rank 0 lacks them too, that is how the scheduler divided them.
+TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedWhereTheOthersHaveCpus) {
+  for (const int shared : {10, 0}) {
+    const Report report = report_of({.iterations = 60, .delay = [shared](int rank, int i) {
+                                       return Delay{.waits_ms = shared + (rank == 1 ? 30 : 0) + (i * 7 + rank * 3) % 3};
+                                     }});
+    EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank"));
+    const auto named = HasSubstr("; rank 1 on alice holds the others up");
+    if (shared == 0) {
+      EXPECT_THAT(report.verdict.state, named);
+    } else {
+      EXPECT_THAT(report.verdict.state, Not(named));
+    }
+    EXPECT_NE(finding(report, "slow rank"), nullptr);
+  }
+}
+
 // Two ranks that may run on two CPUs and kept 1.6 of them busy.
 TEST(ReportCauses, RanksWhoseOwnThreadsTakeTheCpusAreToldToUseMore) {
   Trace trace =
