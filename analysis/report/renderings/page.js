@@ -200,8 +200,10 @@
     // Few bars lie, with their labels and values; many stand side by side.
     function bars(d, colourOf, unit) {
       const lying = d.rows.length <= 16, narrow = document.documentElement.clientWidth < 640;
-      const value = { ...axis(unit), grid: { color: line } };
       const most = Math.max(0, ...d.rows.map(r => Math.max(r.from, r.to))), least = Math.min(d.origin || 0, ...d.rows.map(r => Math.min(r.from, r.to)));
+      const short = unit === "seconds" && Math.max(most, -least) < 0.5;
+      const value = { ...axis(short ? "milliseconds" : unit), grid: { color: line } };
+      if (short) value.ticks = { callback: v => seconds(1000 * v), maxRotation: 0 };
       if (lying) value.suggestedMax = most + (narrow ? 0.9 : 0.6) * (most - (d.origin || least));  // room for the texts
       if (d.origin > 0) value.min = d.origin;
       const from = r => Math.max(Math.min(r.from, r.to), d.origin || -Infinity);
