@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     arguments = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
-        print("no torch")
+        print("skipped: no torch")
         sys.exit(77)
     launch = pathlib.Path(__file__).parents[1] / "integration/pytorch/launch.py"
     with tempfile.TemporaryDirectory(prefix="paceline-watch-agreement-") as directory:

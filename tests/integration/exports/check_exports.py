@@ -24,7 +24,7 @@ KINETO = {"runtime": "cuda_runtime", "driver": "cuda_driver", "memcpy": "gpu_mem
 
 
 def skip(reason):
-    print(reason)
+    print("skipped:", reason)
     sys.exit(77)
 
 

@@ -258,7 +258,7 @@ def main():
         chunked = [write_chunked_otf2(path, pathlib.Path(temporary)) for path in paths if path.is_dir()]
         samples = [Sample(path) for path in paths + chunked]
         if not samples:
-            print("left out: no sample is there")
+            print("skipped: no sample is there")
             return 77
         return sweep(samples, options)
 

@@ -163,7 +163,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
     if not options.python:
-        print("matrix.py: skipped, PACELINE_TORCH_PYTHON names no interpreter with torch", file=sys.stderr)
+        print("skipped: PACELINE_TORCH_PYTHON names no interpreter with torch", file=sys.stderr)
         return 77
     listed = run([options.python, str(HERE / "cases.py"), "--list"])
     if listed.returncode != 0:

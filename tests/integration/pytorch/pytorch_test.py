@@ -548,7 +548,7 @@ for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(32, 4)), 4
 
 def end_without_torch():
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
-        print(f"{PYTHON} has no torch: skipped")
+        print(f"skipped: {PYTHON} has no torch")
         sys.exit(77)
 
 
