@@ -22,7 +22,7 @@ for option; do
       tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py python3-jsonschema gfortran iproute2
                  bubblewrap clang-format shellcheck clang-16 clang-tidy-16 libclang-rt-16-dev lld-16 gcovr libmpich-dev mpich
-                 libbz2-dev liblzma-dev nettle-dev libseccomp-dev musl-tools netpipe-openmpi otf2-tools python3-torch protobuf-compiler doxygen) ;;
+                 libbz2-dev liblzma-dev nettle-dev libseccomp-dev musl-tools netpipe-openmpi hpcc otf2-tools python3-torch protobuf-compiler doxygen) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2

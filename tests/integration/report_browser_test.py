@@ -137,6 +137,7 @@ def main():
     paceline, run = sys.argv[1], sys.argv[2]
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
+        print("skipped: no chromium")
         sys.exit(77)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = pathlib.Path(folder) / "report.html"

@@ -77,8 +77,7 @@ TEST_F(RecordPrograms, EachCollectiveAndMessageOfNetpipeIsMatched) {
   EXPECT_EQ(bytes_of(ranks[1], "MPI_Send"), bytes_of(ranks[0], "MPI_Recv"));
 }
 
-// HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators. It takes half a minute on busy cores, so
-// samples/setup.sh does not install it.
+// HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators.
 TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   const std::filesystem::path example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
   if (!run("command -v hpcc").by_itself(0) || !std::filesystem::exists(example)) {
