@@ -101,6 +101,8 @@ class Group:
         self.sequence = sequences.setdefault(text, itertools.count())
         self.numbers_calls = _name_of(group) == "gloo" and hasattr(group, "_get_sequence_number_for_group")
         self.seen = self.unseen = 0  # calls
+        self.first = 0  # of the group's own count, which PyTorch 1 begins with a random number
+        self.first = self.calls() if self.calls() > 1_000_000 else 0
 
     def number(self):
         """That of a new collective."""
@@ -111,7 +113,7 @@ class Group:
         """How many calls the group has issued, by its own count; 0 where it does not count."""
         real = self.reference()
         try:
-            return real._get_sequence_number_for_group() if real is not None and self.numbers_calls else 0
+            return real._get_sequence_number_for_group() - self.first if real is not None and self.numbers_calls else 0
         except RuntimeError:
             return 0
 

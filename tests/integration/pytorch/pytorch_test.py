@@ -155,6 +155,7 @@ class Training(Recorded):
         self.assertEqual(run["config"]["global_batch"], 32)
         self.assertEqual(run["config"]["ranks"], 2)
         self.assertEqual([rank["rank"] for rank in run["per_rank"]], [0, 1])
+        self.assertNotIn("collectives that were not observed", self.names("mark"))
         for rank in run["per_rank"]:
             phases = rank["phases"]
             self.assertEqual(sum(phases.values()), rank["wall_ns"])
