@@ -85,7 +85,8 @@ class Writer {
     std::size_t next = 0;  // its next item
     Ids after;             // what its next node depends on
     Ids sent;              // its last message
-    double rest_ns = 0;    // of durations, below 1 µs
+    std::uint32_t in_flight = no_collective;
+    double rest_ns = 0;  // of durations, below 1 µs
   };
   struct EdgeState {
     bool caused = false, dropped = false;
@@ -180,6 +181,7 @@ class Writer {
     }
     if (item.what == ReplayItem::complete) {
       if (arrived_[item.index] < program_.collectives[item.index].arrivals) return false;
+      if (track.in_flight == item.index) track.in_flight = no_collective;
       const auto node = rank.node_of.find(item.index);
       if (node != rank.node_of.end()) {
         add_to(track.after, {node->second});
@@ -197,6 +199,9 @@ class Writer {
 
   void work(std::uint32_t t, const ReplayItem& item) {
     TrackState& track = tracks_[t];
+    // Asynchronous collectives have tracks of their own, on which their time until the rank awaits them is no work.
+    const bool in_flight = track.in_flight != no_collective && !program_.tracks[t].main;
+    if (in_flight && item.phase == Phase::communication) return;
     const double us = std::floor(1e-3 * (item.ns + track.rest_ns));
     track.rest_ns += item.ns - 1e3 * us;
     if (us <= 0) return;
@@ -215,6 +220,7 @@ class Writer {
     std::rotate(rank.collectives.begin() + static_cast<std::ptrdiff_t>(rank.begun), at, at + 1);
     ++rank.begun;
     ++arrived_[index];
+    tracks_[t].in_flight = index;
     if (!takes(of.iteration)) return;
     rank.before[t] = tracks_[t].after;
     Ids after;

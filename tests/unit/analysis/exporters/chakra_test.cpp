@@ -235,6 +235,29 @@ TEST_F(ExportChakra, TakesTheWholeIterationsOfAWindow) {
   EXPECT_THROW(exported(trace, Selection({}, {{0, 0}})), Error);
 }
 
+// As a recording of PyTorch has them: the collective is on a track of its own, and the main thread waits at its end.
+TEST_F(ExportChakra, ACollectiveInFlightIsNoWork) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    TrackBuilder& main = rank.add_main_thread();
+    main.add_slice(0, 50 * ms, "backward", "torch", "backward");
+    main.add_slice(50 * ms, 60 * ms, "wait", "torch", "wait");
+    main.argument("request", 1);
+    TrackBuilder& requests = rank.add_track(TrackKind::thread, "requests");
+    requests.add_slice((r == 0 ? 10 : 20) * ms, 60 * ms, "gloo:all_reduce", "torch", "collective");
+    requests.argument("bytes", 4000);
+    requests.text_argument("communicator", "default group");
+    requests.argument("sequence", 0);
+    requests.argument("request", 1);
+  }
+  for (const auto& nodes : exported(run.finish())) {
+    EXPECT_THAT(names_of(nodes, collective), ElementsAre("gloo:all_reduce"));
+    EXPECT_EQ(only(nodes, "gloo:all_reduce").us, 40'000U);
+    EXPECT_THAT(names_of(nodes, compute), ::testing::Not(::testing::Contains("communication")));
+  }
+}
+
 // Two threads of each rank use a communicator each, and the ranks come to them in another order. Ranks that issued them
 // in another order would wait for each other for ever. Only two of the three ranks meet in the last one.
 TEST_F(ExportChakra, AllRanksHaveTheirCollectivesInOneOrder) {
