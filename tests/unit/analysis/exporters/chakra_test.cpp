@@ -235,6 +235,24 @@ TEST_F(ExportChakra, TakesTheWholeIterationsOfAWindow) {
   EXPECT_THROW(exported(trace, Selection({}, {{0, 0}})), Error);
 }
 
+// Each rank receives before it sends, as only wrong times can have it. A simulator would wait for ever.
+TEST_F(ExportChakra, OfWaitsInACircleOneIsLeftOut) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    rank.info().clock_error_ns = 50 * ms;
+    TrackBuilder& main = rank.add_main_thread();
+    main.add_slice(0, 10 * ms, "forward", "paceline.trainer", "forward");
+    message(main, 10 * ms, 20 * ms, "MPI_Recv", 1 - r);
+    message(main, 30 * ms, 40 * ms, "MPI_Send", 1 - r);
+  }
+  const auto ranks = exported(run.finish());
+  const std::size_t to_0 = names_of(ranks[0], receive).size(), to_1 = names_of(ranks[1], receive).size();
+  EXPECT_EQ(to_0 + to_1, 1U);
+  EXPECT_EQ(names_of(ranks[1], send).size(), to_0);
+  EXPECT_EQ(names_of(ranks[0], send).size(), to_1);
+}
+
 // As a recording of PyTorch has them: the collective is on a track of its own, and the main thread waits at its end.
 TEST_F(ExportChakra, ACollectiveInFlightIsNoWork) {
   TraceBuilder run;
