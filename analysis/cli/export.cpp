@@ -163,9 +163,9 @@ void add_export(CLI::App& app, Command& chosen) {
       ->type_name("FORMAT")
       ->check(CLI::Validator(check_to, ""));
   command
-      ->add_option(
-          "-o,--output", options->output,
-          "File to write, compressed if its name ends with .gz; for otf2, the new directory. Default: standard output")
+      ->add_option("-o,--output", options->output,
+                   "File to write, compressed if its name ends with .gz; for otf2 and chakra, the new directory. "
+                   "Default: standard output")
       ->type_name("FILE");
   command->add_option("--ranks", options->ranks, "Only these ranks, such as 0,2,5-9")
       ->type_name("LIST")

@@ -19,7 +19,7 @@ ExportJob::ExportJob(const Trace& trace, const Selection& selection, Progress pr
   counter_ = std::make_unique<ProgressCounter>(progress_, events);
 }
 
-void ExportJob::done(std::uint64_t events) const { counter_->add(events); }
+void ExportJob::done(std::uint64_t slices) const { counter_->add(slices); }
 
 std::optional<std::int64_t> ExportJob::utc_of_zero_ns() const {
   for (const Rank* rank : ranks_) {

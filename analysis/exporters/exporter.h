@@ -48,6 +48,9 @@ class ExportJob {
     done(slices.size() - end / stride * stride);
   }
 
+  // Counts slices that are exported by other ways. Throws Error where the export is to stop.
+  void done(std::uint64_t slices) const;
+
   // The UTC time of the run's zero in ns since 1970, by the clock of the first rank that has one.
   std::optional<std::int64_t> utc_of_zero_ns() const;
 
@@ -56,7 +59,6 @@ class ExportJob {
 
  private:
   static constexpr std::uint32_t stride = 1 << 16;
-  void done(std::uint64_t events) const;
 
   const Trace& trace_;
   const Selection selection_;

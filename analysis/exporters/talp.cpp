@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The efficiencies of the POP Centre of Excellence in the JSON of DLB's TALP, which talp-pages reads. As in TALP,
-// useful is the time of the main threads outside MPI and CUDA calls; times are sums over the ranks in ns, and a GPU is
-// one for each rank that used one.
+// useful is the time of the main threads outside MPI and CUDA calls, and outside PyTorch's communication; times are
+// sums over the ranks in ns, and a GPU is one for each rank that used one.
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -36,12 +36,16 @@ RankTimes times_of(const ExportJob& job, const PhaseTable& table, const Rank& ra
   times.elapsed_ns = total_ns(window);
   Intervals mpi, runtime;
   if (const Track* main = main_track(rank)) {
-    const NameId of_mpi = job.trace().names.find("mpi"), of_cuda = job.trace().names.find("cuda");
+    const Names& names = job.trace().names;
+    const NameId of_mpi = names.find("mpi"), of_torch = names.find("torch"), of_cuda = names.find("cuda");
     job.each(main->slices, [&](const SelectedSlice& slice) {
-      const NameId domain = job.trace().kind_of(main->slices, slice.index).domain;
-      if (domain == 0 || (domain != of_mpi && domain != of_cuda)) return;
-      (domain == of_mpi ? mpi : runtime).push_back({slice.start_ns, slice.end_ns()});
-      ++(domain == of_mpi ? times.mpi_calls : times.runtime_calls);
+      const KindId kind = main->slices.kind[slice.index];
+      const NameId domain = job.trace().kinds[kind].domain;
+      if (domain == 0) return;
+      const bool communicates = domain == of_mpi || (domain == of_torch && table.phase(kind) == Phase::communication);
+      if (!communicates && domain != of_cuda) return;
+      (communicates ? mpi : runtime).push_back({slice.start_ns, slice.end_ns()});
+      ++(communicates ? times.mpi_calls : times.runtime_calls);
     });
   }
   mpi = merged(std::move(mpi));
@@ -149,7 +153,8 @@ void write(const ExportJob& job, std::FILE* file) {
     nodes.push_back(rank->host);
   }
   const nlohmann::ordered_json global = region(ranks, nodes);
-  nlohmann::ordered_json document = {{"dlbVersion", "written by paceline"}, {"timestamp", timestamp(job)}};
+  // The readers of talp-pages choose the keys by DLB's version.
+  nlohmann::ordered_json document = {{"dlbVersion", "3.6, written by paceline"}, {"timestamp", timestamp(job)}};
   for (const char* key : {"numCpus", "numNodes", "numMpiRanks", "numGpus"}) document["resources"][key] = global[key];
   document["Application"]["Global"] = global;
   TextOutput out(file);

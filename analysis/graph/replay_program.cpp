@@ -38,11 +38,11 @@ class Building {
     out_.ranks = index_.trace().ranks.size();
     for (const Rank& rank : index_.trace().ranks) out_.rank_numbers.push_back(rank.rank);
     add_iterations();
-    if (out_.iterations.empty()) return std::move(out_);
     add_collectives();
     add_edges();
     add_gradients();
     add_groups();
+    add_ends_of_streams();
     out_.tracks.resize(graph_.tracks.size());
     parallel_for(points_.size(), [&](std::size_t t) { add_items(static_cast<GraphTrack>(t)); });
     out_.draws = draw_transfers(out_);
@@ -66,6 +66,11 @@ class Building {
     for (std::size_t r = 0; r < out_.ranks; ++r) {
       const GraphTrack main = graph_.main[r];
       if (main == no_track) continue;
+      if (out_.iterations.empty()) {  // all of the thread's time belongs to the program
+        const TrackDependencies& track = graph_.tracks[main];
+        for (const std::int64_t time_ns : {track.start_ns, track.end_ns})
+          add_point(main, time_ns, time_ns, gradients, {});
+      }
       for (const Iteration& iteration : index_.iterations(r)) {
         const auto found = index.find(iteration.number);
         if (found == index.end() || !iteration.finished) continue;
@@ -238,6 +243,16 @@ class Building {
                   {.what = ReplayItem::gradient, .index = static_cast<std::uint32_t>(bytes->whole())});
       }
     });
+  }
+
+  // Work for which nothing waits.
+  void add_ends_of_streams() {
+    for (GraphTrack t = 0; t < points_.size(); ++t) {
+      const Track& track = index_.trace().ranks[graph_.tracks[t].rank].tracks[graph_.tracks[t].track];
+      if (track.kind != TrackKind::stream || points_[t].empty()) continue;
+      const std::int64_t end_ns = track.slices.end_ns(track.slices.size() - 1);
+      add_point(t, end_ns, end_ns, waits, {});
+    }
   }
 
   // Of each kind: which pattern its name fits, from 1; 0: none. Empty where no kind fits any.

@@ -132,8 +132,8 @@ std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration, st
 std::vector<std::shared_ptr<const TransferDraw>> draw_transfers(const ReplayProgram& program);
 
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
-// first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the
-// slices.
+// first one where several fit. Without common iterations, it holds the whole run. Cost: n log n in the dependencies,
+// linear in the slices.
 ReplayProgram replay_program(const RunIndex& index, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns = {});
 

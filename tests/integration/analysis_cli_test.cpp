@@ -163,13 +163,14 @@ TEST_F(PacelineCommand, AnExportThatCannotBeWrittenFailsAndLeavesNothing) {
 TEST_F(PacelineCommand, EveryFormatIsExported) {
   write_rank(0, 3);
   write_rank(1, 3);
-  for (const char* format : {"chrome", "perfetto", "csv", "arrow", "sqlite", "otf2"}) {
+  for (const char* format : {"chrome", "perfetto", "csv", "arrow", "sqlite", "otf2", "chakra"}) {
     const Outcome outcome = paceline(std::string("export --to ") + format + " -o out." + format + " run");
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_TRUE(fs::exists(directory_ / (std::string("out.") + format))) << format;
   }
   EXPECT_TRUE(text_of(directory_ / "out.arrow").starts_with("ARROW1"));
   EXPECT_TRUE(fs::exists(directory_ / "out.otf2" / "traces.otf2"));
+  EXPECT_TRUE(fs::exists(directory_ / "out.chakra" / "rank.1.et"));
   expect_refused("export --to otf2 -o out.otf2 run", 1, "out.otf2: exists and is not a regular file: give a new name");
   expect_refused("export --to otf2 -o out.csv run", 1, "out.csv: exists, and the export is a directory");
   expect_refused("export --to sqlite -o /dev/full run", 1, "/dev/full: exists and is not a regular file");

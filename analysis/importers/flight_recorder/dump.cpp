@@ -224,6 +224,7 @@ std::vector<Fault> find_faults(const std::vector<Dump>& dumps) {
       known.has_messages = known.has_messages || group.has_messages;
     }
   }
+  bool waits = false;                                   // a rank does, for others
   std::map<int, std::pair<std::int64_t, Fault>> first;  // by rank, with the time at which the call was created
   for (const auto& [name, group] : groups) {
     std::map<int, State> states;
@@ -242,6 +243,7 @@ std::vector<Fault> find_faults(const std::vector<Dump>& dumps) {
       for (const auto& [rank, state] : states) {
         (state.completed >= number ? completed : state.pending.contains(number) ? pend : missing).push_back(rank);
       }
+      waits = waits || completed.empty() || !missing.empty();
       const auto accuse = [&](int rank, bool entered, const std::vector<int>& others) {
         const auto known = first.find(rank);
         if (known != first.end() && known->second.first <= call->created_ns) return;
@@ -252,7 +254,11 @@ std::vector<Fault> find_faults(const std::vector<Dump>& dumps) {
       for (const int rank : pend) accuse(rank, true, completed);
     }
   }
+  waits = waits || std::ranges::any_of(dumps, [](const Dump& dump) {
+            return std::ranges::any_of(dump.calls, [](const Call& call) { return call.is_message && call.pends(); });
+          });
   std::vector<Fault> faults;
+  if (!waits) return faults;
   for (auto& [rank, found] : first) faults.push_back(std::move(found.second));
   return faults;
 }

@@ -64,7 +64,9 @@ struct Fault {
   std::vector<int> others = {};  // the ranks that pend in it, or have completed it
 };
 
-// At most one for each rank, the one that was created first; sorted by rank. Ranks without a dump are not judged.
+// At most one for each rank, the one that was created first; sorted by rank. Ranks without a dump are not judged. None
+// where all that pends was completed by a peer: dumps of a job that goes on are of different moments, and a call
+// retires a little after it has ended.
 std::vector<Fault> find_faults(const std::vector<Dump>& dumps);
 
 // "rank 9 never entered all_reduce #15118 of MODEL (group 64), in which ranks 8 and 10–15 wait"

@@ -16,7 +16,6 @@ void take_counter(std::string_view bytes, TrackInfo& track) {
   constexpr std::string_view units[] = {"", "ns", "", "bytes"};
   Fields fields(bytes);
   Field field;
-  track.is_counter = true;
   while (fields.next(field)) {
     if (field.tag == integer_tag(3) && field.value < std::size(units)) track.unit = units[field.value];
     if (field.tag == text_tag(6)) track.unit = text_of(field.bytes);

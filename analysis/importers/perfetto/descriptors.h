@@ -28,7 +28,7 @@ struct TrackInfo {
   std::uint64_t merging = 0;       // how it is merged with its siblings
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> thread;  // its number
-  bool is_process = false, is_counter = false;
+  bool is_process = false;
   std::string unit;
   std::int64_t multiplier = 1;
   bool increments = false;  // a counter whose values are differences

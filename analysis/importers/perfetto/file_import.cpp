@@ -81,11 +81,9 @@ void FileImport::make_ranks(const AddRank& add_rank) {
     if (process.start && fresh) starts_.back() = clocks_.time_ns(0, 0, *process.start);
   }
   if (ranks_.empty()) add(unknown_rank);
-  if (!numbered.empty()) {
-    for (const auto& [number, rank] : numbered) {
-      int& size = rank->builder().info().world_size;
-      size = std::max(size, numbered.rbegin()->first + 1);
-    }
+  for (const auto& [number, rank] : numbered) {
+    int& size = rank->builder().info().world_size;
+    size = std::max(size, numbered.rbegin()->first + 1);
   }
 }
 
@@ -407,8 +405,7 @@ void FileImport::finish() {
   losses_.unrelated_clocks = clocks_.unrelated();
   for (RankModel& rank : ranks_) rank.finish(lanes_of_rank_[&rank]);
   add_counters();
-  bool of_pytorch = false;
-  for (const RankModel& rank : ranks_) of_pytorch = of_pytorch || rank.of_pytorch();
+  const bool of_pytorch = std::ranges::any_of(ranks_, &RankModel::of_pytorch);
   std::map<const RankModel*, std::set<std::int64_t>> processes;
   const std::vector<TrackState*> all = in_order_;  // more may come
   for (TrackState* track : all) {
@@ -485,25 +482,18 @@ void FileImport::label(const TrackState& track, bool several_processes) {
   for (const Lane* lane : track.lanes) {
     if (lane == nullptr) continue;
     TrackBuilder& builder = *lane->builder;
-    const std::string of_gpu = fmt::format("GPU {} stream {}", lane->device, lane->stream);
-    switch (lane->group) {
-      case kineto::stream:
-        builder.describe(of_gpu, false);
-        break;
-      case kineto::annotations:
-        builder.describe(of_gpu + " annotations", false);
-        break;
-      case kineto::waits:
-        builder.describe(of_gpu + " waits", false);
-        break;
-      case kineto::frames:
-        builder.describe(label + " Python functions", false);
-        break;
-      default:
-        builder.describe(label, track.own && label == "main thread");
-        // Without threads, any track may be the main one.
-        if (number == 0 && !threaded_.contains(track.rank)) number = lane->number + 1;
-        if (!track.own) builder.set_thread_id(number);
+    if (lane->group == kineto::frames) {
+      builder.describe(label + " Python functions", false);
+    } else if (lane->group != kineto::host) {
+      const char* const what = lane->group == kineto::annotations ? " annotations"
+                               : lane->group == kineto::waits     ? " waits"
+                                                                  : "";
+      builder.describe(fmt::format("GPU {} stream {}{}", lane->device, lane->stream, what), false);
+    } else {
+      builder.describe(label, track.own && label == "main thread");
+      // Without threads, any track may be the main one.
+      if (number == 0 && !threaded_.contains(track.rank)) number = lane->number + 1;
+      if (!track.own) builder.set_thread_id(number);
     }
   }
 }

@@ -266,6 +266,7 @@ TEST(ExportTalp, HasTheEfficienciesOfPop) {
     }
   }
   const auto document = nlohmann::json::parse(exported(talp_exporter, run.finish()));
+  EXPECT_TRUE(document["dlbVersion"].get<std::string>().starts_with("3.6")) << "talp-pages refuses unknown versions";
   EXPECT_EQ(document["resources"]["numNodes"], 2);
   const auto& global = document["Application"]["Global"];
   EXPECT_EQ(global["numMpiRanks"], 2);
@@ -311,6 +312,18 @@ std::vector<std::pair<std::uint64_t, std::string>> fields_of(std::string_view by
     }
   }
   return fields;
+}
+
+TEST(ExportTalp, TakesPyTorchsCommunicationForMpi) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  main.add_slice(0, 1000, "step", "torch", "iteration");
+  main.add_slice(100, 200, "gloo:all_reduce", "torch", "collective");
+  main.add_slice(300, 450, "wait", "torch", "wait");
+  main.add_slice(500, 900, "forward", "torch", "forward");
+  const auto document = nlohmann::json::parse(exported(talp_exporter, run.finish()));
+  EXPECT_EQ(document["Application"]["Global"]["mpiTime"], 100 + 150);
+  EXPECT_EQ(document["Application"]["Global"]["usefulTime"], 750);
 }
 
 TEST(ExportPprof, AddsUpEqualStacks) {

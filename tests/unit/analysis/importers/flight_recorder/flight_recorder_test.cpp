@@ -128,6 +128,20 @@ TEST(FlightRecorder, NobodyIsAtFaultWhileAllPendOrMessagesPend) {
   EXPECT_THAT(faults_of({dump_of(0, {call_of(5, true)})}), ElementsAre()) << "ranks without a dump are not judged";
 }
 
+// Rank 0's dump is of the moment between the end of a call and its retirement.
+TEST(FlightRecorder, NobodyIsAtFaultWhereAllThatPendsWasCompletedByAPeer) {
+  const std::vector<Dump> retiring = {dump_of(0, {call_of(5, true)}), dump_of(1, {call_of(5, false)}),
+                                      dump_of(2, {}, 5)};
+  EXPECT_THAT(faults_of(retiring), ElementsAre());
+  EXPECT_THAT(verdicts_of(retiring, {}), ElementsAre("ALL_GOOD"));
+  const Dump waits = dump_of(1, {call_of(5, false), call_of(6, true)});
+  const Dump receives = dump_of(1, {call_of(5, false), call_of(900, true, true)});
+  for (const Dump& other : {waits, receives}) {
+    EXPECT_THAT(faults_of({retiring[0], other, dump_of(2, {call_of(5, false)})}),
+                testing::Contains(HasSubstr("rank 0 still pends")));
+  }
+}
+
 TEST(FlightRecorder, TheStatusOfAGroupWithMessagesIsNotUsed) {
   EXPECT_THAT(faults_of({dump_of(0, {call_of(700, true, true)}, 700), dump_of(1, {call_of(5, true)}),
                          dump_of(2, {call_of(5, true)})}),
@@ -136,11 +150,12 @@ TEST(FlightRecorder, TheStatusOfAGroupWithMessagesIsNotUsed) {
 
 TEST(FlightRecorder, VerdictsHaveTheNamesOfTorchcomms) {
   const auto verdicts = [](const std::vector<Dump>& dumps) { return verdicts_of(dumps, find_faults(dumps)); };
-  const Dump pending = dump_of(0, {call_of(5, true)}), done = dump_of(1, {call_of(5, false)});
+  const Dump pending = dump_of(0, {call_of(5, true)}), done = dump_of(1, {call_of(5, false)}),
+             ahead = dump_of(1, {call_of(5, false), call_of(6, true)});
   EXPECT_THAT(verdicts({dump_of(0, {call_of(5, false)}), done, dump_of(2, {})}), ElementsAre("ALL_GOOD"));
   EXPECT_THAT(verdicts({pending, dump_of(1, {call_of(4, false)}), dump_of(2, {call_of(5, true)})}),
               ElementsAre("JOB_STUCK_IN_NCCL_RANK_NOT_JOIN"));
-  EXPECT_THAT(verdicts({pending, done}), ElementsAre("JOB_STUCK_IN_NCCL_BASED_ON_PT", "JOB_COMM_DUMP_MISSING"));
+  EXPECT_THAT(verdicts({pending, ahead}), ElementsAre("JOB_STUCK_IN_NCCL_BASED_ON_PT", "JOB_COMM_DUMP_MISSING"));
   EXPECT_THAT(verdicts({pending, dump_of(1, {call_of(5, true)}), dump_of(2, {call_of(5, true)})}),
               ElementsAre("JOB_STUCK_IN_NCCL_UNKNOWN_BAD_RANKS"));
   Call other = call_of(5, false);
@@ -150,7 +165,7 @@ TEST(FlightRecorder, VerdictsHaveTheNamesOfTorchcomms) {
 }
 
 // As PyTorch 2.9 writes them: no state but "scheduled", no times but the first, and no members under the group's name.
-Trace read_gloo(std::size_t calls_of_rank_1) {
+Trace read_gloo(std::size_t calls_of_rank_1, bool all_retired = true) {
   const KinetoFiles folder;
   std::vector<TraceFile> files;
   for (int rank = 0; rank < 2; ++rank) {
@@ -161,7 +176,8 @@ Trace read_gloo(std::size_t calls_of_rank_1) {
               "profiling_name": "gloo:all_reduce", "time_created_ns": {}, "input_sizes": [[4]], "input_dtypes": ["Float"],
               "output_sizes": [[4]], "output_dtypes": ["Float"], "state": "scheduled", "time_discovered_started_ns": 0,
               "time_discovered_completed_ns": 0, "retired": {}, "is_p2p": false}})",
-          i > 0 ? "," : "", i, i + 1, 1758610505592849034 + 1000 * i, i == 0 || calls_of_rank_1 == 2);
+          i > 0 ? "," : "", i, i + 1, 1758610505592849034 + 1000 * i,
+          i == 0 || (calls_of_rank_1 == 2 && (all_retired || rank == 1)));
     }
     const std::filesystem::path path = folder.directory / fmt::format("dump_{}", rank);
     std::ofstream(path)
@@ -185,6 +201,13 @@ TEST(FlightRecorder, GlooHasCompletedWhatItRetired) {
   const Collectives matched = match_collectives(trace);
   ASSERT_EQ(matched.matched.size(), 2U);
   EXPECT_FALSE(matched.matched[0].timed) << "no dump has its end";
+}
+
+TEST(FlightRecorder, ADumpOfGlooJustBeforeItsLastCallRetiresAccusesNobody) {
+  const Trace trace = read_gloo(2, false);
+  EXPECT_THAT(trace.notes, ElementsAre());
+  EXPECT_EQ(trace.ranks[0].facts.at("flight_recorder.verdict"), "ALL_GOOD");
+  EXPECT_THAT(build_report({analyse_run(trace, "job")}).verdict.state, testing::Not(HasSubstr("hangs")));
 }
 
 TEST(FlightRecorder, ARankThatNeverEnteredACollectiveOfGlooIsAtFault) {
