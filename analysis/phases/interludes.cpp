@@ -14,10 +14,16 @@ void InterludeWalk::add_to(const PhaseInterval& interval) {
   while (next_ < iterations_.size() && interlude_parts::end_of(iterations_[next_]) <= interval.start_ns) ++next_;
   const bool inside = next_ < iterations_.size() && iterations_[next_].start_ns <= interval.start_ns;
   const std::size_t place = 2 * next_ + (inside ? 1 : 0);
-  if (found_.empty() || place != place_ || found_.back().phase != interval.phase) {
-    found_.push_back({interval.start_ns, interval.end_ns, interval.phase});
+  const bool same_place = !found_.empty() && place == place_;
+  if (!same_place || found_.back().phase != interval.phase) {
+    if (same_place) found_.back().settled_ns = interval.start_ns;
+    const bool follows_iteration = !inside && !same_place && next_ > 0;
+    found_.push_back(
+        {.start_ns = follows_iteration ? interlude_parts::end_of(iterations_[next_ - 1]) : interval.start_ns,
+         .phase = interval.phase});
   }
   found_.back().end_ns = interval.end_ns;
+  found_.back().settled_ns = !inside && next_ < iterations_.size() ? iterations_[next_].start_ns : interval.end_ns;
   place_ = place;
 }
 

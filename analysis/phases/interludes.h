@@ -13,10 +13,13 @@ namespace paceline::analysis {
 
 // From the first to the last time in the phase `evaluate` or `checkpoint`, with no begin or end of an iteration and
 // nothing of the other of these phases in between. What lies between the batches of an evaluation, such as the wait for
-// the next one, belongs to it.
+// the next one, belongs to it, and so does what precedes it since the end of an iteration, such as the start of a
+// loader.
 struct Interlude {
   std::int64_t start_ns = 0, end_ns = 0;
   Phase phase = Phase::evaluate;
+  std::int64_t settled_ns = 0;  // the begin of the next iteration or interlude, if that comes next: what is late is
+                                // late until then; else the end
 };
 
 // Finds them in the rank's phase intervals, which are added one after the other.

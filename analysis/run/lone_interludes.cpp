@@ -8,7 +8,7 @@ namespace lone_interlude_parts {
 
 constexpr std::int64_t most_of_others = 20;  // one rank has this many times the interludes of all others
 
-// What the ranks waited for `rank` in collectives during its interludes, mean over the others.
+// What the ranks waited for `rank` in collectives because of its interludes, mean over the others.
 std::int64_t waited_ns(std::span<const Interlude> interludes, Phase phase, std::size_t rank,
                        const Collectives& collectives) {
   std::int64_t sum = 0;
@@ -16,9 +16,9 @@ std::int64_t waited_ns(std::span<const Interlude> interludes, Phase phase, std::
     for (const BlockedTime& one : blocked) {
       if (one.wait_ns() == 0 || collectives.matched[one.collective].last_rank != rank) continue;
       const std::int64_t until = one.start_ns + one.wait_ns();
-      auto at = std::ranges::upper_bound(interludes, one.start_ns, {}, &Interlude::end_ns);
+      auto at = std::ranges::upper_bound(interludes, one.start_ns, {}, &Interlude::settled_ns);
       for (; at != interludes.end() && at->start_ns < until; ++at) {
-        if (at->phase == phase) sum += std::min(until, at->end_ns) - std::max(one.start_ns, at->start_ns);
+        if (at->phase == phase) sum += std::min(until, at->settled_ns) - std::max(one.start_ns, at->start_ns);
       }
     }
   }

@@ -16,7 +16,7 @@ struct LoneInterludes {
   Phase phase = Phase::evaluate;
   std::size_t count = 0;
   std::int64_t ns = 0;         // of all of them
-  std::int64_t waited_ns = 0;  // for this rank in collectives meanwhile, mean over the other ranks
+  std::int64_t waited_ns = 0;  // for this rank in collectives, until they are settled; mean over the other ranks
 };
 
 // Of each of the phases `evaluate` and `checkpoint`, where the others have at most a twentieth of the rank's time and

@@ -12,18 +12,17 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
     const double of_wall = share(lone.waited_ns, run.wall_ns);
     if (of_wall < least) continue;
     const bool evaluates = lone.phase == Phase::evaluate;
-    out.push_back(
-        {.severity = of_wall >= much ? Severity::warning : Severity::info,
-         .text = fmt::format(
-             "Rank {} alone {} ({}, {} in all), and {} for it in collectives meanwhile: {} ({} of the wall time){}. {}",
-             run.per_rank[lone.rank].rank, evaluates ? "evaluates" : "saves checkpoints",
-             plural(lone.count, "time", "times"), duration(lone.ns),
-             run.per_rank.size() == 2 ? "the other rank waits" : "the other ranks wait", duration(lone.waited_ns),
-             percent(of_wall), run.per_rank.size() == 2 ? "" : ", mean over them",
-             evaluates ? "Divide the evaluation among the ranks, or evaluate less often."
-                       : "Save less often, or write checkpoints in the background."),
-         .cost_s = 1e-9 * static_cast<double>(lone.waited_ns),
-         .places = {{.rank = lone.rank}}});
+    const bool two = run.per_rank.size() == 2;
+    out.push_back({.severity = of_wall >= much ? Severity::warning : Severity::info,
+                   .text = fmt::format(
+                       "Rank {} alone {} ({}), and the other {} {} for it in collectives{} ({} of the wall time). {}",
+                       run.per_rank[lone.rank].rank, evaluates ? "evaluates" : "saves checkpoints",
+                       plural(lone.count, "time", "times"), two ? "rank waits" : "ranks wait", duration(lone.waited_ns),
+                       two ? "" : " on average", percent(of_wall),
+                       evaluates ? "Divide the evaluation among the ranks, or evaluate less often."
+                                 : "Save less often, or write checkpoints in the background."),
+                   .cost_s = 1e-9 * static_cast<double>(lone.waited_ns),
+                   .places = {{.rank = lone.rank}}});
   }
 }
 
