@@ -69,6 +69,17 @@ std::optional<OtherProgram> busiest_program(const Trace& trace) {
   return busiest;
 }
 
+// Each iteration with the time since the one before it, in which a rank may evaluate or save a checkpoint.
+std::vector<Iteration> with_time_before(std::span<const Iteration> iterations) {
+  std::vector<Iteration> longer(iterations.begin(), iterations.end());
+  for (std::size_t i = 1; i < longer.size(); ++i) {
+    const std::int64_t start_ns = iterations[i - 1].start_ns + iterations[i - 1].duration_ns;
+    longer[i].duration_ns += longer[i].start_ns - start_ns;
+    longer[i].start_ns = start_ns;
+  }
+  return longer;
+}
+
 constexpr std::size_t most_slices = 2'000'000;  // of a main thread whose ranges are looked at
 
 // Finds where and in which functions the time was lost.
@@ -76,8 +87,9 @@ class Places {
  public:
   Places(const RunIndex& index, const std::vector<RankActivity>& activities,
          std::span<const std::span<const Iteration>> iterations)
-      : index_(index), trace_(index.trace()), activities_(activities), iterations_(iterations) {
+      : index_(index), trace_(index.trace()), activities_(activities) {
     for (std::size_t r = 0; r < trace_.ranks.size(); ++r) {
+      iterations_.push_back(with_time_before(iterations[r]));
       const Track* main = main_track(trace_.ranks[r]);
       has_ranges_ = has_ranges_ && main != nullptr && main->slices.size() <= most_slices;
       has_samples_ = has_samples_ || (main != nullptr && main->stacks.size() > 0);
@@ -168,7 +180,7 @@ class Places {
   const RunIndex& index_;
   const Trace& trace_;
   const std::vector<RankActivity>& activities_;
-  std::span<const std::span<const Iteration>> iterations_;
+  std::vector<std::vector<Iteration>> iterations_;  // each with the time before it
   bool has_ranges_ = true, has_samples_ = false;
 };
 

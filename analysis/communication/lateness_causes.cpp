@@ -15,12 +15,13 @@ namespace lateness_cause_parts {
 
 constexpr double least_share_of_delay = 0.5;
 constexpr double most_affected = 0.2, lateness_of_affected = 0.8;
-constexpr std::size_t fewest_repeats = 3;  // of a period
-constexpr std::size_t longest_folded_period = 8;
+constexpr std::size_t fewest_repeats = 3, fewest_long_repeats = 5;  // of a period
+constexpr std::size_t longest_folded_period = 256, longest_short_period = 8;
 // A rank is late in every p-th iteration if these iterations differ from the others by `clear_period` standard errors,
 // which is far beyond the best of all periods and phases by chance, and if the lateness in the others is less than the
-// share `elsewhere` of that in these.
-constexpr double clear_period = 4.5, elsewhere = 1.0 / 3;
+// share `elsewhere` of that in these. Long periods are many, and few iterations repeat them: most of these must be
+// late.
+constexpr double clear_period = 4.5, clear_long_period = 6, elsewhere = 1.0 / 3, most_repeats = 0.75;
 
 // The iteration with this number, or nullptr. Numbers rise.
 const Iteration* numbered(std::span<const Iteration> iterations, std::int64_t number) {
@@ -65,17 +66,27 @@ Period folded_period(std::span<const double> behind) {
   const auto n = static_cast<double>(behind.size());
   double sum = 0, squares = 0;
   for (const double value : behind) sum += value, squares += value * value;
+  const auto repeats_above = [&](double limit, std::size_t period, std::size_t first) {
+    double count = 0;
+    for (std::size_t i = first; i < behind.size(); i += period) count += behind[i] > limit ? 1 : 0;
+    return count;
+  };
   Period best;
   double clearest = clear_period;
   for (std::size_t period = 2; period <= longest_folded_period; ++period) {
-    if (behind.size() < fewest_repeats * period) break;
+    const bool is_long = period > longest_short_period;
+    if (behind.size() < (is_long ? fewest_long_repeats : fewest_repeats) * period) break;
     for (std::size_t first = 0; first < period; ++first) {
       double inside = 0, count = 0;
       for (std::size_t i = first; i < behind.size(); i += period) inside += behind[i], ++count;
       const double late = inside / count, other = (sum - inside) / (n - count);
       const double variance = (squares - count * late * late - (n - count) * other * other) / (n - 2);
       const double errors = (late - other) / std::sqrt(std::max(variance, 0.0) * (1 / count + 1 / (n - count)));
-      if (errors > clearest && other < elsewhere * late) clearest = errors, best = {period, first};
+      if (errors <= clearest || other >= elsewhere * late) continue;
+      if (is_long && (errors < clear_long_period || repeats_above(late / 2, period, first) < most_repeats * count)) {
+        continue;
+      }
+      clearest = errors, best = {period, first};
     }
   }
   return best;
@@ -84,21 +95,27 @@ Period folded_period(std::span<const double> behind) {
 }  // namespace lateness_cause_parts
 
 std::optional<PhaseExcess> slow_phase(const LatenessTable& table,
-                                      std::span<const std::span<const Iteration>> iterations, const LateRank& late) {
+                                      std::span<const std::span<const Iteration>> iterations, const LateRank& late,
+                                      std::span<const std::span<const Interlude>> interludes) {
   using namespace lateness_cause_parts;
+  const auto time_in = [&](std::size_t r, const Iteration& of, Phase phase) {
+    return of.phase_ns[static_cast<std::size_t>(phase)] +
+           (interludes.empty() ? 0 : interlude_ns(interludes[r], iterations[r], of, phase));
+  };
   std::array<double, phase_count> excess{};
   std::vector<std::int64_t> others;
   for (const std::int64_t number : table.numbers) {
     const Iteration* own = numbered(iterations[late.rank], number);
     if (own == nullptr) return std::nullopt;
-    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    for (std::size_t index = 0; index < phase_count; ++index) {
+      const auto phase = static_cast<Phase>(index);
       others.clear();
       for (std::size_t r = 0; r < iterations.size(); ++r) {
         const Iteration* other = r == late.rank ? nullptr : numbered(iterations[r], number);
-        if (other != nullptr) others.push_back(other->phase_ns[phase]);
+        if (other != nullptr) others.push_back(time_in(r, *other, phase));
       }
       if (others.empty()) return std::nullopt;
-      excess[phase] += static_cast<double>(own->phase_ns[phase] - median(others));
+      excess[index] += static_cast<double>(time_in(late.rank, *own, phase) - median(others));
     }
   }
   excess[static_cast<std::size_t>(Phase::communication)] = 0;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "analysis/communication/lateness.h"
+#include "analysis/phases/interludes.h"
 #include "analysis/phases/iterations.h"
 #include "analysis/phases/phases.h"
 
@@ -21,9 +22,11 @@ struct PhaseExcess {
 
 // The phase that explains most of a rank's lateness: at least half of it. Communication does not count, since a late
 // rank waits less in it than the others do. `iterations` holds those of each rank, with phases; only iterations of the
-// table count. Cost: linear in the iterations of all ranks, times log of the ranks.
+// table count, each with the interludes before it (`interludes`, if given, of each rank). Cost: linear in the
+// iterations of all ranks, times log of the ranks.
 std::optional<PhaseExcess> slow_phase(const LatenessTable& table,
-                                      std::span<const std::span<const Iteration>> iterations, const LateRank& late);
+                                      std::span<const std::span<const Iteration>> iterations, const LateRank& late,
+                                      std::span<const std::span<const Interlude>> interludes = {});
 
 // When a rank is late.
 struct LatenessPattern {
@@ -43,8 +46,8 @@ struct LatenessPattern {
 
 // A jump of the lateness to or from less than a third is tested as in step_changes.h. Periodic and single: at most a
 // fifth of the iterations have more than half of the largest lateness, and at least four fifths of all lateness.
-// Periodic is also a lateness in every second to eighth iteration that is clear of the others by 4.5 standard
-// errors. Cost: that of test_step_change().
+// Periodic is also a lateness in every second to eighth iteration that is clear of the others by 4.5 standard errors,
+// or in every ninth to 256th by 6. Cost: that of test_step_change(), and 256 times the iterations.
 LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank);
 
 }  // namespace paceline::analysis

@@ -13,6 +13,7 @@ namespace paceline::analysis {
 
 // What takes a late rank longer, as the subject of a sentence: "backward".
 inline std::string slow_phase_name(const PhaseExcess& slow) {
+  if (slow.phase == Phase::evaluate) return "evaluation";
   return slow.phase == Phase::other ? "code outside all phases (other)" : std::string(phase_name(slow.phase));
 }
 

@@ -20,6 +20,7 @@ std::span<const RunSection> run_sections() {
                                    of("iterations", sections::iterations()),
                                    of("collectives", sections::collectives()),
                                    of("waiting", sections::waiting()),
+                                   of("interlude", sections::interludes()),
                                    of("causes", sections::causes()),
                                    of("link", sections::links()),
                                    sections::heat_map(),

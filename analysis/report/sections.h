@@ -12,6 +12,7 @@ RunSection breakdown();     // phases, and which of them shrink when ranks are a
 RunSection iterations();
 RunSection collectives();
 RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
+RunSection interludes();    // evaluations and checkpoints of one rank, for which the others wait
 RunSection causes();        // why time was lost
 RunSection heat_map();      // which rank is late in which iteration
 RunSection messages();      // who sends to whom

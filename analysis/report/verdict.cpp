@@ -71,8 +71,16 @@ Accused accused_of(const RunAnalysis& run) {
           .how_late = fmt::format(": without it a step takes {} less on average", seconds(1e-9 * late.behind_ns))};
 }
 
-// Why nobody is named.
+// Why nobody is named as late; a rank for whose evaluation or checkpoint the others wait is named for that.
 std::string nobody_text(const RunAnalysis& run) {
+  constexpr double much = 0.05;  // of the wall time
+  for (const LoneInterludes& lone : run.lone_interludes) {
+    if (share(lone.waited_ns, run.wall_ns) < much) continue;
+    return fmt::format("rank {} {} alone, for which {} {}", run.per_rank[lone.rank].rank,
+                       lone.phase == Phase::evaluate ? "evaluates" : "saves checkpoints",
+                       run.per_rank.size() == 2 ? "the other rank waits" : "the other ranks wait",
+                       duration(lone.waited_ns));
+  }
   if (run.per_rank.size() < 2 || run.lateness.iterations == 0) return "";
   const std::string unknown = why_lateness_is_unknown(run);
   return unknown.empty() ? "no rank is late beyond chance" : unknown;

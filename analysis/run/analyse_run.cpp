@@ -344,10 +344,15 @@ std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_
 
 void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls, const Collectives& collectives) {
   std::vector<std::span<const Iteration>> iterations;
-  for (const RankSummary& rank : run.per_rank) iterations.emplace_back(rank.iterations);
+  std::vector<std::span<const Interlude>> interludes;
+  for (const RankSummary& rank : run.per_rank) {
+    iterations.emplace_back(rank.iterations);
+    interludes.emplace_back(rank.interludes);
+  }
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
   run.arrivals = arrivals_of(collectives, calls.size());
+  run.lone_interludes = lone_interludes(run.per_rank, collectives);
   if (run.losses.located) {
     run.lateness_table = lateness_of(collectives, iterations);
     const LatenessTable& table = run.lateness_table;
@@ -356,7 +361,8 @@ void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls
     leave_out_wrong_clocks(run, end_differences(collectives, calls.size()));
     run.irregularity = test_irregularity(table, run.lateness);
     for (const LateRank& late : run.lateness.late) {
-      run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
+      run.lateness_causes.push_back(
+          {slow_phase(table, iterations, late, interludes), lateness_pattern(table, late.rank)});
     }
   }
   run.link_uses = link_uses(collectives, link_ends(run));

@@ -137,6 +137,7 @@ RankSummary summary_of(const RunIndex& index, std::size_t r) {
   const RankTimes& times = index.times(r);
   RankSummary summary = identity_of(rank);
   summary.iterations = times.iterations;
+  summary.interludes = times.interludes;
   summary.phase_ns = times.phase_ns;
   summary.exchanges = times.exchanges;
   summary.overlap = times.overlap;

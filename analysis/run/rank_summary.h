@@ -63,6 +63,7 @@ struct RankSummary {
 
   std::array<std::int64_t, phase_count> phase_ns{};
   std::vector<Iteration> iterations = {};
+  std::vector<Interlude> interludes = {};
   CollectiveCalls collective_calls = {};
   bool communicated = false;     // some thread was seen to communicate
   std::uint64_t unobserved = 0;  // collectives that were only counted: a tenth of the rank's, or more

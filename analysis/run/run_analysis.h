@@ -24,6 +24,7 @@
 #include "analysis/graph/prediction.h"
 #include "analysis/run/breakdown.h"
 #include "analysis/run/efficiencies.h"
+#include "analysis/run/lone_interludes.h"
 #include "analysis/run/machine.h"
 #include "analysis/run/rank_summary.h"
 #include "analysis/run/run_config.h"
@@ -155,6 +156,7 @@ struct RunAnalysis {
   std::vector<RangeStatistics> ranges;                // of all ranks together, the largest total first
   std::vector<RankWaits> waits;                       // as per_rank
   std::vector<RankArrivals> arrivals;                 // as per_rank
+  std::vector<LoneInterludes> lone_interludes;        // evaluations and checkpoints for which other ranks wait
   std::vector<CollectiveRow> collectives;             // a row for each operation, size and number of members
   std::uint64_t unmatched_calls = 0;                  // of collectives, to which other ranks have none
   std::optional<MessageMatrix> messages;              // nothing where there are none, or too many to match

@@ -86,13 +86,13 @@ template <class A>
 void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, utc_of_zero_ns, set, facts, dropped, pauses, losses, first_loss,
-         touched_iterations, phase_ns, iterations, collective_calls, communicated, unobserved, overlap, gpu,
+         touched_iterations, phase_ns, iterations, interludes, collective_calls, communicated, unobserved, overlap, gpu,
          gpu_kernels, launches, stream_idle, ranges, descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup,
          stage, layers, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
     clock_source, clock_error_ns, utc_of_zero_ns, set, facts, dropped, pauses, losses, first_loss, touched_iterations,
-    phase_ns, iterations, collective_calls, communicated, unobserved, overlap, gpu, gpu_kernels, launches, stream_idle,
-    ranges, descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, layers, exchanges);
+    phase_ns, iterations, interludes, collective_calls, communicated, unobserved, overlap, gpu, gpu_kernels, launches,
+    stream_idle, ranges, descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, layers, exchanges);
 }
 
 class Writer {

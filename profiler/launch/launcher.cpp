@@ -138,6 +138,11 @@ std::size_t launch_identity(char* out, std::size_t capacity) noexcept {
   out[0] = '\0';
   if (const std::size_t length = open_mpi_identity(out, capacity)) return length;
   if (const std::size_t length = hydra_identity(out, capacity)) return length;
+  if (is("TORCHELASTIC_RESTART_COUNT") && is("RANK")) {
+    return length_written(snprintf(out, capacity, "torchrun-%s-%s.%s", or_empty("TORCHELASTIC_RUN_ID"),
+                                   or_empty("SLURM_STEP_ID"), or_empty("TORCHELASTIC_RESTART_COUNT")),
+                          capacity);
+  }
   return step_identity(out, capacity);
 }
 

@@ -24,9 +24,9 @@ LaunchedRank launched_rank() noexcept;
 // process ids are equal, as is common in containers.
 std::size_t job_identity(char* out, std::size_t capacity) noexcept;
 
-// The same for the start by mpirun or srun, of which a job may have several, one after the other. $PACELINE_JOB does
-// not change it. Equal for all processes of one start, also after exec; 0 and "" if the launcher gives none, as MPICH's
-// on several hosts.
+// The same for the start by mpirun, srun or torchrun, of which a job may have several, one after the other: torchrun
+// starts all ranks again when one has failed. $PACELINE_JOB does not change it. Equal for all processes of one start,
+// also after exec; 0 and "" if the launcher gives none, as MPICH's on several hosts.
 std::size_t launch_identity(char* out, std::size_t capacity) noexcept;
 
 }  // namespace paceline::record

@@ -263,7 +263,7 @@ void leave_spawned_out(std::vector<PaceProcess>& processes, std::vector<std::str
   std::erase_if(processes, is_spawned);
 }
 
-// The processes that one start of mpirun or srun started.
+// The processes that one start of mpirun or srun, or one attempt of torchrun, started.
 struct Launch {
   std::set<int> ranks;
   double start_ns = 0, end_ns = 0;
@@ -297,7 +297,8 @@ void leave_earlier_launches_out(std::vector<PaceProcess>& processes, std::vector
     const std::string others =
         launch.files == 1 ? "" : fmt::format(" and {} other file{}", launch.files - 1, launch.files == 2 ? "" : "s");
     notes.push_back(
-        fmt::format("{}{} left out: an earlier mpirun or srun of the same job wrote them, and the last one is taken; "
+        fmt::format("{}{} left out: an earlier mpirun, srun or attempt of torchrun in the same job wrote them, and the "
+                    "last one is taken; "
                     "move them into a "
                     "directory of their own to see that run, and record each run with an -o of its own",
                     launch.first->file.path.string(), others));

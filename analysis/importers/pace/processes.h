@@ -49,8 +49,9 @@ std::uint64_t main_thread_of(const format::TraceFacts& file, const PaceDefinitio
 // - If several other processes have one rank, the first one is the rank. A process that begins after the rank's last
 //   program has ended is its successor; the others are helpers. If they are on several machines, those of the last
 //   machine are taken and the others are noted.
-// - If mpirun or srun was started several times in one job, one after the other and with ranks in common, the processes
-//   of the last start are taken. The others are left out.
+// - If mpirun or srun was started several times in one job, or torchrun started the ranks again, one after the other
+// and
+//   with ranks in common, the processes of the last start are taken. The others are left out.
 //
 // - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it:
 // it

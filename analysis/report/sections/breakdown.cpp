@@ -48,6 +48,25 @@ std::string serial_share_text(const Breakdown& breakdown) {
   return text + " on any number of ranks.";
 }
 
+// How much of the communication is waiting, where that is a quarter of it or more.
+std::string waiting_text(const RunAnalysis& run) {
+  std::int64_t waited_ns = 0, blocked_ns = 0;
+  for (const RankWaits& waits : run.waits) waited_ns += waits.waited_ns, blocked_ns += waits.blocked_ns;
+  const double waited = share(waited_ns, blocked_ns);
+  return waited < 0.25
+             ? ""
+             : fmt::format(" {} of the time in collectives is waiting for the last rank to arrive.", percent(waited));
+}
+
+// The time of the phase `other` in the iterations of all ranks.
+std::int64_t other_in_iterations_ns(const RunAnalysis& run) {
+  std::int64_t ns = 0;
+  for (const RankSummary& rank : run.per_rank) {
+    for (const Iteration& one : rank.iterations) ns += one.phase_ns[static_cast<std::size_t>(Phase::other)];
+  }
+  return ns;
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (run.breakdown) {
     std::string text = breakdown_sentence(run);
@@ -57,7 +76,8 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (run.communication_share_of_step) {
     const double s = *run.communication_share_of_step;
     const bool has_gpus = std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.gpu.has_value(); });
-    std::string text = fmt::format("Allreduce and other communication take {} of a step.", percent(s));
+    std::string text =
+        fmt::format("Allreduce and other communication take {} of a step.{}", percent(s), waiting_text(run));
     if (has_gpus) {
       // Their share is no serial share: GPUs communicate while the main threads go on.
       text = fmt::format(
@@ -77,8 +97,8 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   if (const PhaseSum preprocess = sum_of(run, Phase::preprocess); preprocess.of_wall() > 0.05) {
     out.push_back({.severity = Severity::warning,
-                   .text = fmt::format("The training waits for input during {} of the time. More loader threads or "
-                                       "deeper prefetching would hide this.",
+                   .text = fmt::format("The training waits for input during {} of the time. More loader threads would "
+                                       "hide this, or deeper prefetching where only single batches are late.",
                                        percent(preprocess.of_wall())),
                    .cost_s = mean_seconds(preprocess, run)});
   }
@@ -90,10 +110,14 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   const PhaseSum other = sum_of(run, Phase::other);
   if (run.iterations.count > 0 && other.of_wall() > 0.02) {
+    const std::int64_t outside_ns = other.ns - other_in_iterations_ns(run);
+    const std::string outside = 2 * outside_ns < other.ns ? ""
+                                                          : fmt::format(", {} of it outside of the iterations",
+                                                                        mean_duration({.ns = outside_ns}, run));
     out.push_back({.severity = Severity::warning,
                    .text = fmt::format(
-                       "{} of the time ({}) belongs to no known phase. {} around that code would name its phases.",
-                       percent(other.of_wall()), mean_duration(other, run), ranges_name(run)),
+                       "{} of the time ({}) belongs to no known phase{}. {} around that code would name its phases.",
+                       percent(other.of_wall()), mean_duration(other, run), outside, ranges_name(run)),
                    .cost_s = mean_seconds(other, run)});
   }
 }

@@ -34,7 +34,8 @@ void slow_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   const LongerCauses* slow = slow_iterations(run);
   if (slow == nullptr) return;
   Finding finding{.severity = Severity::warning,
-                  .text = fmt::format("{}: {}.", capitalised(slow_iterations_text(*slow)), parts_text(slow->parts)),
+                  .text = fmt::format("{}: {}{}.", capitalised(slow_iterations_text(*slow)), parts_text(slow->parts),
+                                      run.ranks > 1 ? ", mean over the ranks" : ""),
                   .cost_s = 1e-9 * slow->excess_ns,
                   .kind = "slow iterations"};
   for (std::size_t i = 0; i < run.iterations.count; ++i) {

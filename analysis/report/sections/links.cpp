@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that carried much less than they are rated at, and collectives too small for a link.
+#include <cctype>
+
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
 #include "analysis/run/run_links.h"
@@ -76,19 +78,30 @@ void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<F
                  .cost_s = of_the_steps(run, times.test.late.front().share_of_step)});
 }
 
+// Buckets of gradients are for allreduces alone.
+const char* larger_calls_text(const std::string& operation) {
+  std::string letters;
+  for (const char c : operation) {
+    if (c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return letters.find("allreduce") != std::string::npos
+             ? "Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of DistributedDataParallel)."
+             : "Join them to fewer and larger calls; with FSDP, shard larger parts of the model together.";
+}
+
 void small_finding(const RunAnalysis& run, const SmallCollectives& small, std::vector<Finding>& out) {
   out.push_back(
       {.severity = Severity::warning,
        .text = fmt::format(
            "The collectives are too small: an iteration has {} of {} (median size {}), and each costs {} however "
            "small it is. That is {} of the collectives' transfers and at least {} of the step in 19 of 20 "
-           "iterations.{} Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of "
-           "DistributedDataParallel).",
+           "iterations.{} {}",
            count(small.calls), small.operation, bytes(static_cast<double>(small.median_bytes)),
            duration(small.fixed_ns), percent(small.share_of_communication), percent(small.share_of_step),
            small.half_bytes > 0 ? fmt::format(" From {} on, sending the bytes takes longer than this fixed cost.",
                                               bytes(static_cast<double>(small.half_bytes)))
-                                : ""),
+                                : "",
+           larger_calls_text(small.operation)),
        .cost_s = of_the_steps(run, small.share_of_step)});
 }
 

@@ -67,16 +67,19 @@ void RunIndex::measure(std::size_t rank) const {
   std::call_once(part.overlapped, [&] { part.exposed = gpu.exposed(); });
   times.iterations = iterations(rank);
   IterationPhases of_iterations(times.iterations);
+  InterludeWalk interludes(times.iterations);
   Intervals compute, working;
   each_phase_interval(rank, [&](const PhaseInterval& interval) {
     times.phase_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
     of_iterations.add(interval);
+    interludes.add(interval);
     const TimeInterval time{interval.start_ns, interval.end_ns};
     if (is_compute(interval.phase)) compute.push_back(time);
     if (!works(interval.phase)) return;
     if (working.empty() || working.back().end_ns != time.start_ns) working.push_back(time);
     working.back().end_ns = time.end_ns;
   });
+  times.interludes = interludes.take();
   times.exchanges = exchange_times(table_, of, compute, gpu);
   times.overlap = overlap_of(table_, of, std::move(compute), gpu);
   times.gpu = gpu_usage(gpu);

@@ -15,6 +15,7 @@
 #include "analysis/communication/exchange_times.h"
 #include "analysis/device/gpu.h"
 #include "analysis/device/overlap.h"
+#include "analysis/phases/interludes.h"
 #include "analysis/phases/iterations.h"
 #include "analysis/phases/phase_rules.h"
 #include "analysis/phases/phase_walk.h"
@@ -25,6 +26,7 @@ namespace paceline::analysis {
 struct RankTimes {
   std::array<std::int64_t, phase_count> phase_ns{};
   std::vector<Iteration> iterations = {};  // with their phases
+  std::vector<Interlude> interludes = {};
   std::optional<Overlap> overlap = {};
   std::optional<GpuUsage> gpu = {};
   std::vector<ExchangeTime> exchanges = {};

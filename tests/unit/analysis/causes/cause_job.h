@@ -41,6 +41,7 @@ class StateWriter {
 // `held_up`, inside the allreduce, which then ends later on both ranks.
 struct Delay {
   std::int64_t runs_ms = 0, waits_ms = 0, sleeps_ms = 0, collects_ms = 0, held_up_ms = 0;
+  std::int64_t evaluates_ms = 0;  // before the iteration
   std::int64_t before_ms() const { return runs_ms + waits_ms + sleeps_ms + collects_ms; }
 };
 
@@ -72,12 +73,18 @@ inline Trace trace_of(const CauseJob& job) {
       TrackBuilder& main = *mains[static_cast<std::size_t>(r)];
       StateWriter& state = states[static_cast<std::size_t>(r)];
       const Delay delay = job.delay(r, i);
-      main.push(now, "iteration", "paceline.trainer", "iteration");
+      const std::int64_t begin = now + delay.evaluates_ms * ms;
+      if (delay.evaluates_ms > 0) {
+        // Two batches, with a wait for the next one between them.
+        main.add_slice(now, now + delay.evaluates_ms / 2 * ms, "evaluate", "paceline.trainer", "evaluate");
+        main.add_slice(begin - 1 * ms, begin, "evaluate", "paceline.trainer", "evaluate");
+      }
+      main.push(begin, "iteration", "paceline.trainer", "iteration");
       main.argument("payload", i);
-      const std::int64_t forward = now + (10 + delay.before_ms()) * ms;
-      main.push(now, "preprocess", "paceline.trainer", "preprocess");
+      const std::int64_t forward = begin + (10 + delay.before_ms()) * ms;
+      main.push(begin, "preprocess", "paceline.trainer", "preprocess");
       if (delay.collects_ms > 0) {
-        main.add_slice(now, now + delay.collects_ms * ms, "garbage collection", "torch", "gc");
+        main.add_slice(begin, begin + delay.collects_ms * ms, "garbage collection", "torch", "gc");
       }
       main.pop(forward);
       main.add_slice(forward, forward + 30 * ms, "forward", "paceline.trainer", "forward");
@@ -85,7 +92,7 @@ inline Trace trace_of(const CauseJob& job) {
       if (delay.collects_ms > 0) state.runs(delay.collects_ms * ms);
       if (delay.sleeps_ms > 0) state.sleeps(delay.sleeps_ms * ms);
       if (delay.waits_ms > 0) state.waits(delay.waits_ms * ms);
-      state.runs((40 + delay.runs_ms) * ms);
+      state.runs((40 + delay.runs_ms + delay.evaluates_ms) * ms);
       held_up = std::max(held_up, delay.held_up_ms);
     }
     const std::int64_t last = std::max(arrival[0], arrival[1]), end = last + (10 + held_up) * ms;

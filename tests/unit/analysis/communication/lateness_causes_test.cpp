@@ -66,6 +66,29 @@ TEST(LatenessPatterns, ADelayInEveryThirdIterationIsPeriodicThoughNoiseHidesIt) 
   EXPECT_LT(steady.affected, 270U);  // not in nearly each iteration
 }
 
+// The iterations in between are late by chance, so that those with a delay have less than four fifths of the lateness.
+TEST(LatenessPatterns, ALongPeriodIsNotTakenForAPartOfIt) {
+  std::mt19937_64 random(7);
+  std::exponential_distribution<double> noise(0.2);
+  const auto pattern =
+      lateness_pattern(table_of(150, [&](std::size_t i) { return (i % 20 == 4 ? 100 : 0) + noise(random); }), 1);
+  EXPECT_EQ(pattern.shape, Shape::periodic);
+  EXPECT_EQ(pattern.at, 104);
+  EXPECT_EQ(pattern.period, 20U);
+  EXPECT_EQ(pattern.affected, 8U);
+}
+
+TEST(LatenessPatterns, LongTailedNoiseHasNoPeriod) {
+  std::size_t periodic = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937_64 random(seed);
+    std::lognormal_distribution<double> noise(0, 1.5);
+    const auto pattern = lateness_pattern(table_of(300, [&](std::size_t) { return noise(random); }), 1);
+    periodic += pattern.shape == Shape::periodic ? 1 : 0;
+  }
+  EXPECT_LE(periodic, 2U);
+}
+
 TEST(LatenessPatterns, DelaysWithoutAPeriodAreSingle) {
   const auto pattern =
       lateness_pattern(table_of(100, [](std::size_t i) { return i == 3 || i == 10 || i == 70 ? 30 : 0; }), 1);
@@ -97,6 +120,25 @@ TEST(LatenessCauses, ThePhaseThatTakesLongerIsNamed) {
   EXPECT_EQ(slow->phase, Phase::preprocess);
   EXPECT_DOUBLE_EQ(slow->ns, 29e6);
   EXPECT_NEAR(slow->share_of_delay, 29.0 / 30, 1e-12);
+}
+
+TEST(LatenessCauses, AnEvaluationBetweenIterationsIsNamed) {
+  const LatenessTable table = table_of(100, [](std::size_t i) { return i % 20 == 19 ? 600 : 0; });
+  std::vector<Iteration> usual = iterations_with(10'000'000, 40'000'000), evaluates = usual;
+  std::vector<Interlude> interludes;
+  std::int64_t now = 0;
+  for (std::size_t i = 0; i < usual.size(); ++i) {
+    usual[i].start_ns = static_cast<std::int64_t>(i) * 100'000'000;
+    if (evaluates[i].number % 20 == 19) interludes.push_back({now, now += 600'000'000, Phase::evaluate});
+    evaluates[i].start_ns = now;
+    now += 100'000'000;
+  }
+  const std::span<const Iteration> ranks[] = {usual, evaluates};
+  const std::span<const Interlude> of_ranks[] = {{}, interludes};
+  const auto slow = slow_phase(table, ranks, {.rank = 1, .behind_ns = 30e6}, of_ranks);
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->phase, Phase::evaluate);
+  EXPECT_DOUBLE_EQ(slow->ns, 30e6);  // five times in 100 iterations
 }
 
 TEST(LatenessCauses, NoPhaseIsNamedIfNoneExplainsHalfOfTheDelay) {

@@ -186,6 +186,39 @@ TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
   EXPECT_THAT(report.verdict.state, HasSubstr("rank 1 on alice holds the others up"));
 }
 
+// Rank 0 evaluates for 200 ms before every 20th iteration, of 100.
+TEST(ReportCauses, AnEvaluationOfOneRankIsNamedWithWhatItCosts) {
+  const Report report =
+      report_of({.iterations = 100, .delay = [](int rank, int i) {
+                   return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .evaluates_ms = rank == 0 && i % 20 == 19 ? 200 : 0};
+                 }});
+  const Finding* alone = finding(report, "interlude");
+  ASSERT_NE(alone, nullptr);
+  EXPECT_THAT(alone->text, ::testing::StartsWith("Rank 0 alone evaluates (5 times), and the other rank waits "));
+  EXPECT_NEAR(*alone->cost_s, 1 - 5 * 0.04, 0.02);  // rank 1 first computes for 40 ms
+  EXPECT_EQ(alone->places.at(0).rank, 0U);
+  EXPECT_THAT(report.verdict.state,
+              HasSubstr(" late in 5 of 90 steps, mostly computing longer in the range evaluate."));
+  const Finding* slow = finding(report, "slow iterations");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_THAT(slow->text, HasSubstr(", in the range evaluate: "));
+}
+
+// Two evaluations are too few for the test of lateness.
+TEST(ReportCauses, ARareEvaluationOfOneRankIsInTheVerdict) {
+  const Report report =
+      report_of({.iterations = 100, .delay = [](int rank, int i) {
+                   return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .evaluates_ms = rank == 0 && i % 40 == 39 ? 400 : 0};
+                 }});
+  EXPECT_THAT(report.verdict.state, HasSubstr("; rank 0 evaluates alone, for which the other rank waits "));
+}
+
+TEST(ReportCauses, AnEvaluationOfAllRanksIsNoLoss) {
+  const Report report =
+      report_of({.iterations = 100, .delay = [](int, int i) { return Delay{.evaluates_ms = i % 20 == 19 ? 200 : 0}; }});
+  EXPECT_EQ(finding(report, "interlude"), nullptr);
+}
+
 TEST(ReportCauses, ASoundRunIsToldNothing) {
   const Report report =
       report_of({.iterations = 60, .delay = [](int rank, int i) { return Delay{.runs_ms = (i * 7 + rank * 3) % 3}; }});

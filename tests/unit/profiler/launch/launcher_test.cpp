@@ -37,6 +37,7 @@ void set_only(const Variables& variables) {
                            "OMPI_MCA_ess_base_jobid",
                            "OMPI_MCA_orte_precondition_transports",
                            "TORCHELASTIC_RUN_ID",
+                           "TORCHELASTIC_RESTART_COUNT",
                            "MASTER_ADDR",
                            "MASTER_PORT",
                            "PBS_JOBID",
@@ -99,6 +100,17 @@ TEST(Launcher, FindsTheJobUnderEachLauncher) {
   EXPECT_EQ(job({{"PMI_RANK", "0"}, {"PBS_JOBID", "5.host"}}), "batch-5.host");
   EXPECT_EQ(job({{"TORCHELASTIC_RUN_ID", "u1"}, {"RANK", "0"}, {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}}),
             "torchrun-u1-n1-29500");
+}
+
+TEST(Launcher, EachAttemptOfTorchrunIsAStartOfItsOwn) {
+  const auto start = [](const char* restarts) {
+    set_only({{"TORCHELASTIC_RUN_ID", "none"}, {"TORCHELASTIC_RESTART_COUNT", restarts}, {"RANK", "0"}});
+    char out[100];
+    launch_identity(out, sizeof out);
+    return std::string(out);
+  };
+  EXPECT_EQ(start("0"), "torchrun-none-.0");
+  EXPECT_EQ(start("1"), "torchrun-none-.1");
 }
 
 TEST(Launcher, UsesTheParentProcessIfTheLauncherNamesNoJob) {
