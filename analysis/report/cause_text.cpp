@@ -83,13 +83,16 @@ std::string function_text(const CauseFunction& function) {
                            : fmt::format("{} ({})", function.function, name);
 }
 
-// " in the function load (train.py:41)", else " in the range load"; only for what a thread did itself.
+// " in the function load (train.py:41)", else " in the range load" or " after the range load"; only for what a thread
+// did itself.
 std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   constexpr double clear = 0.5;  // of the lost time
   if (!is_sleep(cause) && cause != LossCause::computing) return "";
   if (function && function->share >= clear) return " in the function " + function_text(*function);
-  if (place && place->cause == cause && place->share >= clear) return " in the range " + place->range;
+  if (place && place->cause == cause && place->share >= clear) {
+    return (place->after ? " after the range " : " in the range ") + place->range;
+  }
   return "";
 }
 
