@@ -253,6 +253,12 @@ TEST(Search, AConditionThatShowsRowsIsNotCalledNotFound) {
   QTest::keyClick(field, Qt::Key_Return);
   open.finish();
   EXPECT_EQ(count->text(), "not found; not a regular expression");
+  field->setText("mpi and not rank 0");
+  filter->click();
+  open.finish();
+  QTest::keyClick(field, Qt::Key_Return);
+  open.finish();
+  EXPECT_EQ(count->text(), "") << "searched for with the filter on";
 }
 
 TEST(Search, AnEmptyTextCancelsTheSearch) {
