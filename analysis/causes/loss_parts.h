@@ -49,9 +49,10 @@ struct LossParts {
   }
 };
 
-// The innermost range of main threads in which most of a time was lost, and how.
+// Where main threads lost most of a time, and how: in an innermost range inside the iteration, or outside of all.
 struct CausePlace {
   std::string range;
+  bool after = false;  // not in the range but after it, before the next one
   LossCause cause = LossCause::unknown;
   double share = 0;  // of the lost time
 };

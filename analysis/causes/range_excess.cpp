@@ -10,7 +10,8 @@ namespace paceline::analysis {
 RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActivity& activity,
                            std::span<const BlockedTime> blocked, std::span<const Iteration> iterations,
                            const std::function<bool(const Iteration&)>& chosen) {
-  RangeProfile profile{.kinds = std::vector<LossParts>(trace.kinds.size())};
+  const std::size_t kinds = trace.kinds.size();
+  RangeProfile profile{.kinds = std::vector<LossParts>(2 * kinds + 1)};
   const Track* main = main_track(rank);
   std::vector<const Iteration*> wanted;
   for (const Iteration& iteration : iterations) {
@@ -20,10 +21,14 @@ RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActiv
   profile.iterations = static_cast<double>(wanted.size());
   const auto end_ns = [](const Iteration* of) { return of->start_ns + of->duration_ns; };
   auto at = wanted.begin();
+  std::size_t last = kinds;  // the kind of the last range inside an iteration
   each_innermost(main->slices, end_ns(wanted.back()), [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
     while (at != wanted.end() && end_ns(*at) <= from) ++at;
     for (auto of = at; of != wanted.end() && (*of)->start_ns < until; ++of) {
-      profile.kinds[main->slices.kind[slice]].add(
+      // The iteration itself says nothing about the place: the range before does.
+      const bool inside = main->slices.start_ns[slice] > (*of)->start_ns || main->slices.end_ns(slice) < end_ns(*of);
+      if (inside) last = main->slices.kind[slice];
+      profile.kinds[inside ? last : kinds + last].add(
           activity.parts_outside(blocked, std::max(from, (*of)->start_ns), std::min(until, end_ns(*of))),
           1 / profile.iterations);
     }
@@ -49,14 +54,16 @@ std::optional<CausePlace> largest_excess(const Trace& trace, const RangeProfile&
   if (longer.iterations == 0 || usual.iterations == 0) return std::nullopt;
   double all = 0, most = 0;
   CausePlace place;
+  const std::size_t kinds = trace.kinds.size();
   for (std::size_t kind = 0; kind < longer.kinds.size(); ++kind) {
     for (std::size_t cause = 0; cause < loss_cause_count; ++cause) {
       const double excess = longer.kinds[kind].ns[cause] - usual.kinds[kind].ns[cause];
       all += std::max(excess, 0.0);
-      if (excess <= most) continue;
+      if (excess <= most || kind == 2 * kinds) continue;
       most = excess;
-      place.range = trace.names[trace.kinds[kind].name];
-      place.cause = static_cast<LossCause>(cause);
+      place = {.range = trace.names[trace.kinds[kind % kinds].name],
+               .after = kind >= kinds,
+               .cause = static_cast<LossCause>(cause)};
     }
   }
   if (most <= 0 || most < least_share * all) return std::nullopt;

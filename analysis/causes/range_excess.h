@@ -14,7 +14,8 @@ namespace paceline::analysis {
 
 // The mean time of an iteration in each innermost range, by kind; outside of collectives.
 struct RangeProfile {
-  std::vector<LossParts> kinds;  // by KindId
+  // By KindId; then in the iteration itself, by the kind of the last range in it; then without such a range.
+  std::vector<LossParts> kinds;
   double iterations = 0;
 };
 
@@ -27,7 +28,8 @@ RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActiv
 // The mean of several, weighted with their iterations.
 RangeProfile mean_profile(std::span<const RangeProfile> profiles);
 
-// The range and the cause that exceed the usual ones most; nothing where they are less than a quarter of the excess.
+// The range and the cause that exceed the usual ones most; never the iteration itself or what is around it. Nothing
+// where they are less than a quarter of the excess.
 std::optional<CausePlace> largest_excess(const Trace& trace, const RangeProfile& longer, const RangeProfile& usual);
 
 }  // namespace paceline::analysis

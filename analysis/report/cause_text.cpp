@@ -87,8 +87,8 @@ std::string function_text(const CauseFunction& function) {
 // Whom the samples name by the call, not by the function that waits: "Python's lock, held by load".
 bool is_lock(const CauseFunction& function) { return function.call_file.starts_with("Python's lock"); }
 
-// " in the function load (train.py:41)", " on Python's lock, held by load", else " in the range load"; only for what a
-// thread did itself.
+// " in the function load (train.py:41)", " on Python's lock, held by load", else " in the range load" or " after the
+// range load"; only for what a thread did itself.
 std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   constexpr double clear = 0.5;  // of the lost time
@@ -96,7 +96,9 @@ std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
   if (function && function->share >= clear) {
     return is_lock(*function) ? " on " + function->call_file : " in the function " + function_text(*function);
   }
-  if (place && place->cause == cause && place->share >= clear) return " in the range " + place->range;
+  if (place && place->cause == cause && place->share >= clear) {
+    return (place->after ? " after the range " : " in the range ") + place->range;
+  }
   return "";
 }
 

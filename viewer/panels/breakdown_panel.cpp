@@ -11,6 +11,7 @@
 
 #include "viewer/panels/columns.h"
 #include "viewer/panels/legend.h"
+#include "viewer/panels/table_panel.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -109,15 +110,25 @@ std::vector<BreakdownModel::Totals> totals_between(const Run& run, TimeRange ran
 BreakdownModel::BreakdownModel(const Run& run)
     : run_(run), phases_(phases_present(run)), totals_(run.ranks.size()), sums_(run.ranks.size()) {}
 
-void BreakdownModel::show(std::vector<Totals> totals, bool whole) {
+void BreakdownModel::show(std::vector<Totals> totals, bool whole, const std::set<std::size_t>& ranks) {
+  std::vector<std::size_t> rows(ranks.begin(), ranks.end());
+  if (ranks.empty()) {
+    rows.resize(totals.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+  }
+  if (rows != rows_) {
+    beginResetModel();
+    rows_ = std::move(rows);
+    endResetModel();
+  }
   whole_ = whole;
   totals_ = std::move(totals);
   longest_ns_ = 0;
-  for (std::size_t rank = 0; rank < totals_.size(); ++rank) {
+  for (const std::size_t rank : rows_) {
     sums_[rank] = std::accumulate(totals_[rank].begin(), totals_[rank].end(), std::int64_t{0});
     longest_ns_ = std::max(longest_ns_, sums_[rank]);
   }
-  if (totals_.empty()) return;
+  if (rows_.empty()) return;
   Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
   Q_EMIT headerDataChanged(Qt::Horizontal, total_column, total_column);
 }
@@ -137,7 +148,7 @@ QString BreakdownModel::cell_text(std::size_t rank, int column) const {
 }
 
 QVariant BreakdownModel::data(const QModelIndex& index, int role) const {
-  const auto rank = static_cast<std::size_t>(index.row());
+  const std::size_t rank = rank_of(index.row());
   const bool left = index.column() == rank_column || index.column() == bar_column;
   if (role == Qt::TextAlignmentRole) return int((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role == Qt::DisplayRole) return cell_text(rank, index.column());
@@ -211,7 +222,7 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
   layout->setSpacing(0);
   layout->addWidget(title_);
   layout->addWidget(view_);
-  const auto go_to = [this](const QModelIndex& index) { state_.go_to({.rank = std::size_t(index.row())}); };
+  const auto go_to = [this](const QModelIndex& index) { state_.go_to({.rank = model_.rank_of(index.row())}); };
   connect(view_, &QTableView::clicked, this, go_to);
   connect(view_, &QTableView::activated, this, go_to);
   connect(&state, &ViewState::range_changed, this, &BreakdownPanel::fill);
@@ -222,11 +233,12 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
 }
 
 void BreakdownPanel::fill() {
-  if (const auto range = state_.selected_range()) {
+  const Part part{state_.selected_range(), state_.selected_ranks()};
+  if (part.range) {
     // Beside the UI thread, so that dragging a range over many ranks stays smooth.
     return task_.start(
-        [run = document_.shared_run(), range](const Ticket&) { return breakdown::totals_between(*run, *range); },
-        [this, range](std::vector<BreakdownModel::Totals> totals) { show(std::move(totals), range); });
+        [run = document_.shared_run(), part](const Ticket&) { return breakdown::totals_between(*run, *part.range); },
+        [this, part](std::vector<BreakdownModel::Totals> totals) { show(std::move(totals), part); });
   }
   task_.cancel();
   std::vector<BreakdownModel::Totals> totals;
@@ -235,13 +247,12 @@ void BreakdownPanel::fill() {
   } else {
     for (const RankIndex& rank : document_.run().ranks) totals.push_back(rank.phases->totals());
   }
-  show(std::move(totals), std::nullopt);
+  show(std::move(totals), {});
 }
 
-void BreakdownPanel::show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range) {
-  model_.show(std::move(totals), !range);
-  title_->setText(range ? QString("Phases in the selected %1").arg(duration_text(std::int64_t(range->length())))
-                        : QString("Phases of each rank, whole run"));
+void BreakdownPanel::show(std::vector<BreakdownModel::Totals> totals, const Part& part) {
+  model_.show(std::move(totals), !part.range, part.ranks);
+  title_->setText(part.range ? "Phases " + part_text(part) : "Phases of each rank, whole run");
   widen_columns(*view_, view_->width());
   keep_bar_visible();
 }

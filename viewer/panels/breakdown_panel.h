@@ -10,9 +10,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "viewer/drawing/palette.h"
+#include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
 
@@ -29,10 +31,11 @@ class BreakdownModel : public QAbstractTableModel {
 
   explicit BreakdownModel(const Run& run);
 
-  // The time of each rank in each phase, of the whole run or of a range.
-  void show(std::vector<Totals> totals, bool whole);
+  // The time of each rank in each phase, of the whole run or of a range. Only these ranks have rows; if empty, all.
+  void show(std::vector<Totals> totals, bool whole, const std::set<std::size_t>& ranks);
+  std::size_t rank_of(int row) const { return rows_[static_cast<std::size_t>(row)]; }
 
-  int rowCount(const QModelIndex& = {}) const override { return static_cast<int>(totals_.size()); }
+  int rowCount(const QModelIndex& = {}) const override { return static_cast<int>(rows_.size()); }
   int columnCount(const QModelIndex& = {}) const override {
     return first_phase_column + static_cast<int>(phases_.size());
   }
@@ -46,6 +49,7 @@ class BreakdownModel : public QAbstractTableModel {
   const Run& run_;
   std::vector<analysis::Phase> phases_;  // of the columns
   bool whole_ = true;
+  std::vector<std::size_t> rows_;   // the rank of each
   std::vector<Totals> totals_;      // of each rank
   std::vector<std::int64_t> sums_;  // of each rank's totals
   std::int64_t longest_ns_ = 0;     // of the sums
@@ -65,7 +69,7 @@ class BreakdownPanel : public QWidget {
 
  private:
   void fill();
-  void show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range);
+  void show(std::vector<BreakdownModel::Totals> totals, const Part& part);
   void keep_bar_visible();
 
   Document& document_;

@@ -49,13 +49,13 @@ TableRow row_of(const TableQuestion& question, const Collective& collective, std
       {shown_name(operation, 60)},
       {communicator_of(collective, calls)},
       count_cell(collective.members),
-      {count_text(collective.bytes) + " B", double(collective.bytes)},
+      {count_text(collective.bytes) + " B", double(collective.bytes), "B"},
       time_cell(run, first),
       collective.timed ? duration_cell(waited) : none,
       collective.timed ? duration_cell(longest) : none,
       collective.timed ? duration_cell(collective.transfer_ns) : none,
       collective.timed ? TableCell{QString::number(run.trace.ranks[last->rank].rank), double(last->rank)} : none,
-      bandwidth > 0 ? TableCell{QString("%1 GB/s").arg(bandwidth / 1e9, 0, 'f', 2), bandwidth} : none};
+      bandwidth > 0 ? TableCell{QString("%1 GB/s").arg(bandwidth / 1e9, 0, 'f', 2), bandwidth, "B/s"} : none};
   return row;
 }
 
@@ -65,7 +65,9 @@ TableContent make(const TableQuestion& question, const Ticket& ticket) {
   std::vector<std::pair<std::int64_t, std::size_t>> by_waiting;  // and its index
   for (std::size_t i = 0; i < found.matched.size(); ++i) {
     const Collective& one = found.matched[i];
-    if (question.contains(one.timed ? one.last_start_ns : one.calls.front().start_ns)) {
+    const auto concerns = [&](const analysis::MemberCall& call) { return question.part.on(call.rank); };
+    if (question.contains(one.timed ? one.last_start_ns : one.calls.front().start_ns) &&
+        std::ranges::any_of(one.calls, concerns)) {
       by_waiting.emplace_back(-waited_ns(one), i);
     }
   }

@@ -56,8 +56,11 @@ QString cause_text(DependencyKind kind) {
   return {};
 }
 
+// Where it ran, or where a transfer arrived.
+const analysis::PathPlace& place_of(const PathSegment& segment) { return segment.transfer ? segment.to : segment.from; }
+
 TableRow row_of(const Run& run, const PathSegment& segment) {
-  const auto& place = segment.transfer ? segment.to : segment.from;
+  const auto& place = place_of(segment);
   const analysis::Rank& rank = run.trace.ranks[place.rank];
   TableRow row;
   row.place.rank = place.rank;
@@ -96,6 +99,7 @@ TableContent make(const TableQuestion& question, const Ticket& ticket, Kept& kep
   const TimeRange range = question.part.range.value_or(TimeRange{run.begin_ns, run.end_ns + 1});
   auto segments = analysis::path_segments(run.trace, path->graph, *path->path, std::int64_t(range.begin_ns),
                                           std::int64_t(range.end_ns));
+  std::erase_if(segments, [&](const PathSegment& segment) { return !question.part.on(place_of(segment).rank); });
   const std::size_t all = segments.size(), shown = std::min(all, most_table_rows);
   std::ranges::partial_sort(segments, segments.begin() + std::ptrdiff_t(shown), std::greater(),
                             [](const PathSegment& one) { return one.to.time_ns - one.from.time_ns; });

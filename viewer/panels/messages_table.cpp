@@ -27,7 +27,7 @@ TableRow row_of(const Run& run, const Message& message) {
   const TableCell none{"–"};
   row.cells = {rank_cell(message.sender),
                rank_cell(message.receiver),
-               {count_text(first.bytes) + " B", double(first.bytes)},
+               {count_text(first.bytes) + " B", double(first.bytes), "B"},
                first.tag < 0 ? none : TableCell{QString::number(first.tag), double(first.tag)},
                {shown_name(run.trace.names[message.communicator], 60)},
                time_cell(run, first.start_ns),

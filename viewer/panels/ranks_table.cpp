@@ -12,7 +12,7 @@ TableCell hidden_cell(const analysis::RankSummary& rank) {
   if (!rank.overlap || rank.overlap->communication_ns == 0) return unknown;
   const double share = double(rank.overlap->hidden_ns) / double(rank.overlap->communication_ns);
   return {QString("%1 (%2)").arg(duration_text(rank.overlap->hidden_ns), share_text(share)),
-          double(rank.overlap->hidden_ns)};
+          double(rank.overlap->hidden_ns), "ns"};
 }
 
 TableContent make(const TableQuestion& question, const Ticket&) {

@@ -3,6 +3,7 @@
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QRegularExpression>
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -20,6 +21,10 @@
 namespace paceline::viewer {
 
 namespace search {
+
+QRegularExpression pattern_of(const QString& text) {
+  return QRegularExpression(text, QRegularExpression::CaseInsensitiveOption);
+}
 
 struct Hit {
   std::int64_t start_ns = 0;
@@ -72,10 +77,11 @@ class Search {
     wanted_.resize(kinds.size());
     constexpr std::size_t at_once = 4096;
     analysis::parallel_for((kinds.size() + at_once - 1) / at_once, [&](std::size_t part) {
+      const QRegularExpression pattern = pattern_of(text);
       const std::size_t end = std::min((part + 1) * at_once, kinds.size());
       for (std::size_t kind = part * at_once; kind < end && !ticket_.cancelled(); ++kind) {
         const QString name = QString::fromStdString(run_.trace.names[kinds[kind].name]);
-        wanted_[kind] = name.contains(text, Qt::CaseInsensitive);
+        wanted_[kind] = name.contains(text, Qt::CaseInsensitive) || (pattern.isValid() && name.contains(pattern));
       }
     });
   }
@@ -233,6 +239,7 @@ void SearchBar::search(int steps) {
 
 void SearchBar::filter(bool on) {
   filtering_.cancel();
+  count_->clear();
   if (!on) return state_.set_filter({}, {});
   std::optional<SliceFilter> filter;
   try {
@@ -272,7 +279,9 @@ void SearchBar::show_count() {
   if (searched_.isEmpty()) {
     count_->clear();
   } else if (hits_->found.empty()) {
-    count_->setText("not found");
+    const bool tried = !filter_->isChecked() || searched_ != state_.filter();  // a condition need not be in a name
+    const bool valid = search::pattern_of(searched_).isValid();
+    count_->setText(!tried ? "" : valid ? "not found" : "not found; not a regular expression");
   } else {
     count_->setText(QString("%1 of %2%3")
                         .arg(count_text(static_cast<std::uint64_t>(current_ + 1)), count_text(hits_->found.size()),

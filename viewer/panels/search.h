@@ -21,7 +21,8 @@ struct Hits {
   static constexpr std::size_t limit = 1'000'000;
 };
 
-// Slices and marks whose names contain the text, whatever the case; none for an empty text. Returns early if cancelled.
+// Slices and marks whose names contain the text or fit it as a regular expression, whatever the case; none for an empty
+// text. Returns early if cancelled.
 // Cost: linear in the kinds, in the slices up to the last hit that is kept and n log n in these hits, on all CPUs.
 Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit = Hits::limit);
 

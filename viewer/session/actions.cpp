@@ -145,8 +145,8 @@ constexpr Action table[] = {
      [](State& s) { Q_EMIT s.colour_wanted(true); }, view_menu, "Colour of the phas&e…"},
     {select, timeline, "Esc", "select nothing", &select_nothing},
 
-    {find, window, "Ctrl+F", "find slices by name in the whole run", [](State& s) { Q_EMIT s.search_wanted(); },
-     go_menu, "&Find…"},
+    {find, window, "Ctrl+F", "find slices whose names contain a text or fit a regular expression",
+     [](State& s) { Q_EMIT s.search_wanted(); }, go_menu, "&Find…"},
     {find, window, "Ctrl+G", "go to a time, an iteration, a rank or a name", nullptr, go_menu, "&Go to…",
      WindowAction::go_to},
     {find, window, "Ctrl+Shift+F", "show only slices that fit a condition", [](State& s) { Q_EMIT s.filter_wanted(); },

@@ -17,7 +17,7 @@ QRect Geometry::rows_box() const {
 }
 
 const PlacedRow* Geometry::row_at(const QPoint& position) const {
-  return position.y() < ruler_height ? nullptr : rows.at(position.y() - ruler_height + scroll_y);
+  return position.y() < ruler_height ? nullptr : rows.at(row_y(position.y()));
 }
 
 RowPoint Geometry::point_in(const PlacedRow& placed, const QPoint& position) const {
@@ -31,7 +31,10 @@ RowPoint Geometry::point_in(const PlacedRow& placed, const QPoint& position) con
 
 QRect Geometry::box_between(double from_ns, double end_ns, int y, int height) const {
   const int left = x_of(from_ns), right = std::max(left + 1, x_of(end_ns));
-  return {left, y_of(y), right - left, height};
+  const QRect box(left, y_of(y), right - left, height);
+  const int pinned = pinned_height(), edge = ruler_height + pinned;
+  if (y < pinned || box.top() >= edge || pinned == 0) return box;
+  return {left, edge, box.width(), std::max(0, box.bottom() + 1 - edge)};
 }
 
 std::optional<QRect> Geometry::box_of(const SliceRef& ref) const {

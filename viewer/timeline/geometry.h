@@ -22,14 +22,17 @@ struct Geometry {
   // The column of a time, in the viewport; at most a few pixels beside the visible ones.
   int x_of(double time_ns) const;
   double time_at(int x) const { return state.axis().time_at(x - state.names_width()); }
-  // The height of a row or rank of the layout, in the viewport.
-  int y_of(int y) const { return y + ruler_height - scroll_y; }
-  QRect rows_box() const;  // the part of the viewport that shows slices
+  // The height of a row or rank of the layout, in the viewport, and back. Pinned ones are not scrolled.
+  int pinned_height() const { return rows.pinned_height(size.height() - ruler_height); }
+  int y_of(int y) const { return y + ruler_height - (y < pinned_height() ? 0 : scroll_y); }
+  int row_y(int y) const { return y - ruler_height + (y - ruler_height < pinned_height() ? 0 : scroll_y); }
+  int first_scrolled_y() const { return pinned_height() + scroll_y; }  // in the layout
+  QRect rows_box() const;                                              // the part of the viewport that shows slices
 
   // The row below this point; nullptr in the ruler and between rows.
   const PlacedRow* row_at(const QPoint& position) const;
   RowPoint point_in(const PlacedRow& placed, const QPoint& position) const;
-  // Nothing if no row shows the slice.
+  // Nothing if no row shows the slice. What is scrolled behind pinned rows is cut off.
   std::optional<QRect> box_of(const SliceRef& slice) const;
   // The same; on a folded rank the part of its strip from from_ns to end_ns. Nothing if the rank is not shown.
   std::optional<QRect> box_on_rank(const SliceRef& slice, std::int64_t from_ns, std::int64_t end_ns) const;

@@ -25,7 +25,7 @@ void Overlay::paint_pointer(const QPoint& pointer) {
 
 void Overlay::paint_selection(const SliceRef& slice) {
   const auto box = geometry.box_of(slice);
-  if (!box) return;
+  if (!box || box->isEmpty()) return;
   painter.save();
   painter.setClipRect(geometry.rows_box());
   painter.setPen(QPen(QColor(theme.selection), 2));
@@ -45,10 +45,15 @@ void Overlay::paint_range(const TimeRange& range) {
   painter.fillRect(QRect(right, rows.top(), rows.right() + 1 - right, rows.height()), veil);
   const auto& ranks = geometry.state.selected_ranks();
   if (!ranks.empty()) {
-    const int top = geometry.scroll_y;
-    for (const PlacedRank& placed : geometry.rows.ranks_between(top, top + rows.height())) {
-      if (ranks.contains(placed.rank)) continue;
-      painter.fillRect(left, geometry.y_of(placed.y), right - left, placed.end_y - placed.y, veil);
+    const int pinned = geometry.pinned_height(), bottom = geometry.scroll_y + rows.height();
+    for (const auto& in_view :
+         {geometry.rows.ranks_between(0, pinned), geometry.rows.ranks_between(geometry.first_scrolled_y(), bottom)}) {
+      for (const PlacedRank& placed : in_view) {
+        const QRect box(left, geometry.y_of(placed.y), right - left, placed.end_y - placed.y);
+        if (!ranks.contains(placed.rank)) {
+          painter.fillRect(placed.y < pinned ? box : box & rows.adjusted(0, pinned, 0, 0), veil);
+        }
+      }
     }
   }
   const QColor edge = palette.color(QPalette::Highlight);
@@ -98,6 +103,7 @@ std::optional<QRect> Overlay::box_of(const SliceRef& slice) const {
 }
 
 void Overlay::frame(const QRect& box) {
+  if (box.isEmpty()) return;
   QColor light(theme.selection);
   light.setAlpha(60);
   painter.fillRect(box, light);
@@ -131,7 +137,8 @@ std::vector<const CollectiveIndex::Call*> Overlay::calls_near_view(std::span<con
   };
   constexpr int line_width = 4;
   const std::span<const PlacedRank> ranks = geometry.rows.ranks();
-  const int top = geometry.scroll_y, bottom = top + geometry.rows_box().height();
+  for (const PlacedRank& placed : geometry.rows.ranks_between(0, geometry.pinned_height())) add(placed);
+  const int top = geometry.first_scrolled_y(), bottom = geometry.scroll_y + geometry.rows_box().height();
   const auto in_view = geometry.rows.ranks_between(top - line_width, bottom + line_width);
   for (const PlacedRank& placed : in_view) add(placed);
   const auto first = static_cast<std::size_t>(in_view.data() - ranks.data()), end = first + in_view.size();

@@ -91,6 +91,8 @@ void RowLayout::place(int room) {
     y = placed.end_y + (placed.folded ? 0 : margin);
   };
   std::size_t next = 0;
+  for (; next < pinned_; ++next) put(placed_[next]);
+  pinned_height_ = y;
   for (PlacedRank& place : ranks_) {
     const auto [begin, end] = placed_of_[place.rank];
     for (; next < begin; ++next) put(placed_[next]);  // headings
@@ -99,6 +101,7 @@ void RowLayout::place(int room) {
     y += outside;
     for (; next < end; ++next) put(placed_[next]);
     place.end_y = y += outside;
+    if (state_.pinned(place.rank)) pinned_height_ = y;
   }
   for (; next < placed_.size(); ++next) put(placed_[next]);
   height_ = y;

@@ -50,6 +50,9 @@ class RowLayout {
   std::size_t placings() const { return placings_; }
   int level_height() const { return level_height_; }
   int height() const { return height_; }
+  // The height of the pinned rows and ranks, which stay in view while the others are scrolled; 0 where they would take
+  // more than half of the room.
+  int pinned_height(int room) const { return 2 * pinned_height_ <= room ? pinned_height_ : 0; }
   const std::vector<PlacedRank>& ranks() const { return ranks_; }
   const std::vector<PlacedRow>& rows() const { return placed_; }
   // The rows of one rank, the strip of phases first, without those that are pinned.
@@ -76,7 +79,7 @@ class RowLayout {
   std::size_t pinned_ = 0;                                      // how many of them are pinned; they are the first ones
   std::vector<std::pair<std::size_t, std::size_t>> placed_of_;  // of each rank: from and to in placed_
   std::vector<PlacedRank> ranks_;                               // from top to bottom
-  int height_ = 0;
+  int height_ = 0, pinned_height_ = 0;
   std::size_t placings_ = 0;
   int level_height_ = lowest_level;
 };

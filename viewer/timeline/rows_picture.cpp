@@ -14,7 +14,8 @@ const QImage& RowsPicture::update(const QSize& size, qreal ratio, const RowLayou
     picture_.setDevicePixelRatio(ratio);
     stale_ = true;
   }
-  const std::vector<QRect> parts = parts_to_paint(scroll_y, names_width);
+  const int pinned = rows.pinned_height(size.height() - ruler_height);
+  const std::vector<QRect> parts = parts_to_paint(scroll_y, names_width, pinned);
   scroll_y_ = scroll_y;
   stale_ = rows_ready_ = false;
   if (parts.empty()) return picture_;
@@ -24,21 +25,24 @@ const QImage& RowsPicture::update(const QSize& size, qreal ratio, const RowLayou
     for (const QRect& part : parts) counts_ += paint(painter, part);
   }
   incomplete_.clear();
-  for (const PlacedRow& placed : rows.rows_between(scroll_y, scroll_y + size.height() - ruler_height)) {
-    if (!placed.row->complete()) incomplete_.emplace_back(placed.y, placed.end_y);
+  for (const auto& [top, bottom] :
+       {std::pair(0, pinned), std::pair(pinned + scroll_y, scroll_y + size.height() - ruler_height)}) {
+    for (const PlacedRow& placed : rows.rows_between(top, bottom)) {
+      if (!placed.row->complete()) incomplete_.emplace_back(placed.y, placed.end_y);
+    }
   }
   return picture_;
 }
 
-std::vector<QRect> RowsPicture::parts_to_paint(int scroll_y, int names_width) {
-  const QRect all(QPoint(0, 0), size_), rows = all.adjusted(0, ruler_height, 0, 0);
+std::vector<QRect> RowsPicture::parts_to_paint(int scroll_y, int names_width, int pinned) {
+  const QRect all(QPoint(0, 0), size_), rows = all.adjusted(0, ruler_height + pinned, 0, 0);
   const int down = scroll_y_ - scroll_y;
   // Qt scales hatching in a way that depends on where it is.
   const bool can_move = std::abs(down) < rows.height() && picture_.devicePixelRatio() == 1;
   if (stale_ || (down != 0 && !can_move)) return {all};
   std::vector<QRect> parts;
   if (down != 0) {
-    move(down);
+    move(down, rows.top());
     QRect came_in = rows;
     if (down > 0) {
       came_in.setHeight(down);
@@ -51,17 +55,19 @@ std::vector<QRect> RowsPicture::parts_to_paint(int scroll_y, int names_width) {
   }
   if (rows_ready_) {
     for (const auto& [top, bottom] : incomplete_) {
-      const QRect row = rows & QRect(0, top + ruler_height - scroll_y, size_.width(), bottom - top);
+      const bool fixed = top < pinned;
+      const QRect row =
+          (fixed ? all : rows) & QRect(0, top + ruler_height - (fixed ? 0 : scroll_y), size_.width(), bottom - top);
       if (!row.isEmpty()) parts.push_back(row);
     }
   }
   return parts;
 }
 
-void RowsPicture::move(int pixels) {
+void RowsPicture::move(int pixels, int top) {
   const qsizetype line = picture_.bytesPerLine(), by = line * std::abs(pixels);
-  uchar* const rows = picture_.bits() + line * ruler_height;
-  const auto bytes = static_cast<std::size_t>(picture_.sizeInBytes() - line * ruler_height - by);
+  uchar* const rows = picture_.bits() + line * top;
+  const auto bytes = static_cast<std::size_t>(picture_.sizeInBytes() - line * top - by);
   if (pixels > 0) {
     std::memmove(rows + by, rows, bytes);
   } else {

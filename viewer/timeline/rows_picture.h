@@ -34,8 +34,8 @@ class RowsPicture {
   DrawCounts counts() const { return counts_; }
 
  private:
-  std::vector<QRect> parts_to_paint(int scroll_y, int names_width);
-  void move(int pixels);  // the rows, down
+  std::vector<QRect> parts_to_paint(int scroll_y, int names_width, int pinned);
+  void move(int pixels, int top);  // the rows below `top`, down
 
   QImage picture_;
   QSize size_;

@@ -137,16 +137,18 @@ double TimelineWidget::snapped_time(const QPoint& position, Qt::KeyboardModifier
 }
 
 std::optional<PlacedRank> TimelineWidget::rank_at(int y) const {
-  const int row = y - ruler_height + scroll_y();
+  const int row = geometry().row_y(y);
   const auto ranks = rows_.ranks_between(row, row + 1);
   return y < ruler_height || ranks.empty() ? std::nullopt : std::optional(ranks.front());
 }
 
 std::set<std::size_t> TimelineWidget::ranks_between(int y, int other_y) const {
-  const int top = std::min(y, other_y) - ruler_height + scroll_y(),
-            bottom = std::max(y, other_y) - ruler_height + scroll_y();
+  const int top = geometry().row_y(std::min(y, other_y)), bottom = geometry().row_y(std::max(y, other_y));
   std::set<std::size_t> ranks;
-  for (const PlacedRank& placed : rows_.ranks_between(top, bottom + 1)) ranks.insert(placed.rank);
+  for (const PlacedRank& placed : rows_.ranks_between(top, bottom + 1)) {
+    const bool behind = placed.y >= geometry().pinned_height() && placed.end_y <= geometry().first_scrolled_y();
+    if (!behind) ranks.insert(placed.rank);
+  }
   return ranks;
 }
 

@@ -24,9 +24,7 @@ void place(RowCanvas& canvas, const PlacedRow& placed, const Run& run) {
 
 DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows,
                                   int scroll_y, std::optional<analysis::NameId> marked, const QRect& part) {
-  const int shift = ruler_height - scroll_y;  // of the rows
-  const QRect seen = part & QRect(0, ruler_height, size.width(), size.height() - ruler_height);
-  const int top = seen.top() - shift, bottom = seen.bottom() + 1 - shift;
+  const int pinned = rows.pinned_height(size.height() - ruler_height), edge = ruler_height + pinned;
   RowCanvas canvas{.painter = painter,
                    .axis = state.axis(),
                    .theme = theme_,
@@ -38,28 +36,45 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                    .marked = marked,
                    .names_width = state.names_width(),
                    .level_height = rows.level_height(),
-                   .top = top,
-                   .bottom = bottom,
+                   .top = 0,
+                   .bottom = 0,
                    .counts = {},
                    .items = {},
                    .image = {}};
   const int names_width = state.names_width();
-  const QRect names = seen & QRect(0, 0, names_width, size.height());
-  const QRect slices = seen & QRect(names_width, 0, size.width() - names_width, size.height());
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setClipRect(part);
   painter.fillRect(QRect(QPoint(0, 0), size), QColor(theme_.background));
   paint_ruler(canvas, size);
+  paint_rows(canvas, state, rows, QRect(0, ruler_height, size.width(), pinned), ruler_height, part);
+  if (pinned > 0) painter.fillRect(0, edge - 1, size.width(), 1, QColor(theme_.faint_text));
+  paint_rows(canvas, state, rows, QRect(0, edge, size.width(), size.height() - edge), ruler_height - scroll_y, part);
+  painter.restore();
+  painter.fillRect(QRect(names_width - 1, ruler_height, 1, size.height() - ruler_height) & part,
+                   QColor(theme_.row_line));
+  return canvas.counts;
+}
+
+void TimelinePainter::paint_rows(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, const QRect& area,
+                                 int shift, const QRect& part) {
+  const QRect seen = part & area;
+  if (seen.isEmpty()) return;
+  QPainter& painter = canvas.painter;
+  const int top = canvas.top = seen.top() - shift, bottom = canvas.bottom = seen.bottom() + 1 - shift;
+  const int names_width = canvas.names_width;
+  const QRect names = seen & QRect(0, area.top(), names_width, area.height());
+  const QRect slices = seen & QRect(names_width, area.top(), area.width() - names_width, area.height());
+  painter.save();
   painter.fillRect(names, QColor(theme_.header));
   painter.translate(0, shift);
   for (const PlacedRank& rank : rows.ranks_between(top, bottom)) {
     const bool folded = rows.rows_of(rank.rank).front().folded;
-    if (!folded) painter.fillRect(0, rank.end_y - 1, size.width(), 1, QColor(theme_.row_line));
+    if (!folded) painter.fillRect(0, rank.end_y - 1, area.width(), 1, QColor(theme_.row_line));
   }
   if (!names.isEmpty()) {
     painter.setClipRect(names.translated(0, -shift));
-    paint_headers(canvas, state, rows, scroll_y);
+    paint_headers(canvas, state, rows, area.top() - shift);
   }
   if (!slices.isEmpty()) {
     painter.setClipRect(slices.translated(0, -shift));
@@ -77,23 +92,20 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
     }
   }
   painter.restore();
-  painter.fillRect(QRect(names_width - 1, ruler_height, 1, size.height() - ruler_height) & part,
-                   QColor(theme_.row_line));
-  return canvas.counts;
 }
 
-void TimelinePainter::paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int scroll_y) {
+void TimelinePainter::paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int top) {
   for (const PlacedRow& placed : rows.rows_between(canvas.top, canvas.bottom)) {
     timeline_painter::place(canvas, placed, state.run());
     placed.row->paint_header(canvas, state);
   }
   // The name of a rank whose first row is above the view stays in sight.
-  const auto ranks = rows.ranks_between(scroll_y, scroll_y + 1);
-  if (ranks.empty() || ranks.front().y >= scroll_y) return;
+  const auto ranks = rows.ranks_between(top, top + 1);
+  if (ranks.empty() || ranks.front().y >= top) return;
   const auto of_rank = rows.rows_of(ranks.front().rank);
-  if (of_rank.size() < 2 || of_rank.front().y >= scroll_y) return;
+  if (of_rank.size() < 2 || of_rank.front().y >= top) return;
   timeline_painter::place(canvas, of_rank.front(), state.run());
-  canvas.y = std::min(scroll_y, ranks.front().end_y - canvas.height);
+  canvas.y = std::min(top, ranks.front().end_y - canvas.height);
   canvas.painter.fillRect(0, canvas.y, canvas.names_width, canvas.height, QColor(theme_.header));
   of_rank.front().row->paint_header(canvas, state);
   canvas.painter.fillRect(0, canvas.y + canvas.height - 1, canvas.names_width, 1, QColor(theme_.row_line));

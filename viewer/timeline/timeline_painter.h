@@ -21,8 +21,9 @@ class TimelinePainter {
         colours_(document.run().trace, theme),
         prefixes_(document.run().trace) {}
 
-  // Fills an area of this size at the origin, or that part of it. `scroll_y` is how far the rows are scrolled up. The
-  // state's axis is narrower than the area by the column of names. Slices of the name `marked` are underlined.
+  // Fills an area of this size at the origin, or that part of it. `scroll_y` is how far the rows below the pinned ones
+  // are scrolled up. The state's axis is narrower than the area by the column of names. Slices of the name `marked` are
+  // underlined.
   DrawCounts paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows, int scroll_y,
                    std::optional<analysis::NameId> marked) {
     return paint(painter, size, state, rows, scroll_y, marked, QRect(QPoint(0, 0), size));
@@ -34,7 +35,11 @@ class TimelinePainter {
 
  private:
   void paint_ruler(RowCanvas& canvas, const QSize& size);
-  void paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int scroll_y);
+  // The part of the rows in this area that `part` has; rows are `shift` below their place in the layout.
+  void paint_rows(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, const QRect& area, int shift,
+                  const QRect& part);
+  // `top` is where the area begins in the layout.
+  void paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int top);
 
   Theme theme_;
   QFont font_;

@@ -70,12 +70,13 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   connect(&state_, &ViewState::revealed, this, &TimelineWidget::scroll_to);
   connect(&state_, &ViewState::rank_wanted, this, [this](std::size_t rank) {
     const auto rows = rows_.rows_of(rank);
-    if (!rows.empty()) verticalScrollBar()->setValue(rows.front().y);
+    const int pinned = geometry().pinned_height();
+    if (!rows.empty() && rows.front().y >= pinned) verticalScrollBar()->setValue(rows.front().y - pinned);
   });
   connect(&state_, &ViewState::step_wanted, this, &TimelineWidget::step);
   connect(&state_, &ViewState::timeline_wanted, this, [this] { setFocus(); });
   connect(&state_, &ViewState::page_wanted, this, [this](int pages) {
-    const int room = viewport()->height() - ruler_height, level = rows_.level_height();
+    const int room = viewport()->height() - ruler_height - geometry().pinned_height(), level = rows_.level_height();
     verticalScrollBar()->setValue(scroll_y() + pages * std::max(level, room - level));
   });
   connect(&state_, &ViewState::selection_changed, this, [this] {
@@ -107,11 +108,12 @@ void TimelineWidget::place_rows() {
 }
 
 void TimelineWidget::scroll_to(const SliceRef& slice) {
-  const auto box = geometry().box_of(slice);
-  if (!box) return;
-  const int level = rows_.level_height();
-  if (box->top() < ruler_height) verticalScrollBar()->setValue(scroll_y() + box->top() - ruler_height - level);
-  const int below = box->top() + level - viewport()->height();
+  const PlacedRow* placed = rows_.row_of(slice);
+  const int pinned = geometry().pinned_height();
+  if (placed == nullptr || placed->y < pinned) return;
+  const int level = rows_.level_height(), top = placed->y + placed->row->place_of(slice, level)->first;
+  if (top < pinned + scroll_y()) verticalScrollBar()->setValue(top - pinned - level);
+  const int below = top + level - scroll_y() - (viewport()->height() - ruler_height);
   if (below > 0) verticalScrollBar()->setValue(scroll_y() + below + level);
 }
 
@@ -158,9 +160,11 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
   if (misplaced_) place_rows();
   // Rows that know their height only now move others into view.
   constexpr int most_placings = 8;
-  for (int i = 0; i < most_placings && rows_.prepare_between(scroll_y(), scroll_y() + viewport()->height()); ++i) {
-    place_rows();
-  }
+  const auto prepare = [&] {
+    const bool misplaced = rows_.prepare_between(0, geometry().pinned_height());
+    return rows_.prepare_between(scroll_y(), scroll_y() + viewport()->height()) || misplaced;
+  };
+  for (int i = 0; i < most_placings && prepare(); ++i) place_rows();
   QPainter painter(viewport());
   if (painter.paintEngine()->type() == QPaintEngine::SVG) {
     paint_rows(painter, viewport()->rect());  // not as pixels

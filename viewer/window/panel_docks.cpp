@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/window/panel_docks.h"
 
+#include <QPlainTextEdit>
 #include <QTabBar>
 #include <utility>
 
@@ -44,6 +45,8 @@ void PanelDocks::bring(const QString& title) {
   if (dock == nullptr) return;
   dock->show();
   dock->raise();
+  auto* editor = qobject_cast<QPlainTextEdit*>(dock->widget()->focusProxy());
+  if (editor != nullptr && !editor->isReadOnly()) editor->setFocus();  // what there is to type into has the keyboard
 }
 
 void PanelDocks::set_shown(bool shown) {

@@ -7,67 +7,71 @@
 #include <QScreen>
 #include <QScrollArea>
 #include <QVBoxLayout>
+#include <memory>
 #include <vector>
 
+#include "viewer/drawing/labels.h"
 #include "viewer/session/actions.h"
 
 namespace paceline::viewer {
 namespace shortcut_sheet {
 
-struct Section {
-  QString html;  // rows of a table
-  int lines = 0;
-};
+constexpr int columns = 3, column_width = 424, keys_width = 122;
 
-std::vector<Section> sections() {
-  std::vector<Section> sections;
+// Of a table: one for the keys with the same effect, below the title of its section if it is the first.
+std::vector<QString> rows() {
+  std::vector<QString> rows;
   const char* title = "";
   const auto table = action_table();
   for (std::size_t i = 0; i < table.size(); ++i) {
+    QString above;
     if (title != QString(table[i].section)) {
       title = table[i].section;
-      sections.push_back({QString("<tr><td colspan='2' style='padding-top:8px'><b>%1</b></td></tr>").arg(title), 2});
+      above = QString("<tr><td colspan='2' style='padding-top:6px'><b>%1</b></td></tr>").arg(title);
     }
     QStringList keys{keys_text(table[i])};
     for (; i + 1 < table.size() && table[i].help == QString(table[i + 1].help); ++i) keys << keys_text(table[i + 1]);
-    sections.back().html += QString("<tr><td style='padding-right:16px; white-space:nowrap'>%1</td><td>%2</td></tr>")
-                                .arg(keys.join(", ").toHtmlEscaped(), table[i].help);
-    ++sections.back().lines;
+    rows.push_back(above + QString("<tr><td width='%1' style='padding-right:8px'>%2</td><td>%3</td></tr>")
+                               .arg(keys_width)
+                               .arg(keys.join(", ").toHtmlEscaped(), table[i].help));
   }
-  return sections;
+  return rows;
+}
+
+QLabel* column_of(const QString& rows) {
+  auto* text = new QLabel("<table cellspacing='0' cellpadding='0'>" + rows + "</table>");
+  text->setFont(with_size(text->font(), 12));
+  text->setTextFormat(Qt::RichText);
+  text->setWordWrap(true);
+  text->setFixedSize(column_width, text->heightForWidth(column_width));
+  return text;
 }
 
 }  // namespace shortcut_sheet
 
-// In columns, so that it fits a screen of 1080 lines.
+// In columns of one height, so that it fits a screen of 1366 × 768 pixels.
 ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
-  constexpr int most_columns = 3, column_width = 590, title_height = 40;
+  using namespace shortcut_sheet;
+  constexpr int title_height = 40;
   setWindowTitle("Keys and mouse moves");
-  const auto sections = shortcut_sheet::sections();
-  int lines = 0;
-  for (const auto& section : sections) lines += section.lines;
-  auto* columns = new QHBoxLayout;
-  columns->setSpacing(32);
+  const std::vector<QString> rows = shortcut_sheet::rows();
+  std::vector<int> end_y;  // of each row, below each other
+  for (const QString& row : rows) {
+    const std::unique_ptr<QLabel> alone(column_of(row));
+    end_y.push_back(alone->height() + (end_y.empty() ? 0 : end_y.back()));
+  }
+  auto* layout_of_columns = new QHBoxLayout;
+  layout_of_columns->setSpacing(16);
   std::size_t next = 0;
-  int placed = 0;
-  for (int column = 1; column <= most_columns && next < sections.size(); ++column) {
-    QString html = "<table cellspacing='0' cellpadding='1'>";
-    // A section goes to the column in which its middle is, if all columns are equally long.
-    while (next < sections.size() &&
-           (column == most_columns || placed + sections[next].lines / 2 <= lines * column / most_columns)) {
-      html += sections[next].html;
-      placed += sections[next++].lines;
-    }
-    auto* text = new QLabel(html + "</table>");
-    text->setTextFormat(Qt::RichText);
-    text->setWordWrap(true);
-    text->setFixedSize(column_width, text->heightForWidth(column_width));
-    columns->addWidget(text, 0, Qt::AlignTop);
+  for (int column = 1; column <= columns; ++column) {
+    QString text;
+    while (next < rows.size() && end_y[next] <= end_y.back() * column / columns) text += rows[next++];
+    layout_of_columns->addWidget(column_of(text), 0, Qt::AlignTop);
   }
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   auto* sheet = new QWidget;
-  sheet->setLayout(columns);
+  sheet->setLayout(layout_of_columns);
   auto* area = new QScrollArea;  // for lower and narrower screens
   area->setFrameShape(QFrame::NoFrame);
   area->setWidgetResizable(true);

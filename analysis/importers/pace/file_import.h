@@ -31,7 +31,7 @@ class PaceFileImport {
   // not null, else to a track of their own. Returns the track of the main thread; nullptr if the file has no track.
   TrackBuilder* add_tracks(std::size_t main_index, bool is_rank_main, TrackBuilder* onto);
 
-  // The counters, after all other tracks of the rank.
+  // The counters, after all other tracks of the file.
   void add_counters(const std::string& process);
 
   // Why NCCL's calls cannot be matched with other ranks' ones, or "". After add_tracks().

@@ -135,6 +135,7 @@ class RankImport {
     }
     // Ranges that are open on the main thread when a program ends do not continue in the next one.
     if (main_track_ != nullptr) main_track_->end_open_slices(info.end_ns);
+    import_->add_counters("");  // before those of its workers
     // Decoding may find damage that no checksum shows.
     if (const std::string damage = process.events.damage(); !damage.empty()) info.damaged = true, info.damage = damage;
   }
@@ -162,10 +163,7 @@ class RankImport {
     import.add_counters(fmt::format("process {}", process.file.header.pid));
   }
 
-  void finish() {
-    import_->add_counters("");
-    rank_.finish();
-  }
+  void finish() { rank_.finish(); }
 
   // One line for each thing that was left out.
   const std::vector<std::string>& notes() const { return notes_; }

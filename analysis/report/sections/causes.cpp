@@ -133,6 +133,7 @@ Json parts_json(const LossParts& parts) {
 void add_place(const std::optional<CausePlace>& place, const std::optional<CauseFunction>& function, Json& out) {
   if (place) {
     out["range"] = {{"name", place->range}, {"cause", loss_cause_key(place->cause)}, {"share", place->share}};
+    if (place->after) out["range"]["after"] = true;
   }
   if (!function) return;
   Json& entry = out["function"] = {{"name", function->function}, {"share", function->share}, {"p", function->p}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "analysis/report/cause_text.h"
 #include "analysis/report/sections.h"
@@ -244,6 +245,24 @@ std::vector<ChartPart> cause_parts(const RunCauses& causes, std::span<const std:
   return parts;
 }
 
+// Where the bars of the first iterations, of warm-up, would make all others small: the end of the scale without them.
+struct ChartCut {
+  double end_ms = 0, longest_ms = 0;  // of the scale, of the cut bars
+};
+std::optional<ChartCut> cut_of(std::span<const ChartPart> parts, std::size_t warm_up) {
+  constexpr double small = 1.5, margin = 1.05;
+  const std::size_t bars = parts.front().ns.size();
+  double cut = 0, rest = 0;
+  for (std::size_t i = 0; i < bars; ++i) {
+    double ns = 0;
+    for (const ChartPart& part : parts) ns += part.ns[i];
+    double& longest = i < warm_up ? cut : rest;
+    longest = std::max(longest, ns);
+  }
+  if (rest <= 0 || cut < small * rest) return std::nullopt;
+  return ChartCut{margin * rest * 1e-6, cut * 1e-6};
+}
+
 // At most 400 bars: each is the longest of its neighbours, so that no slow iteration is hidden. The first page has the
 // causes where they are known, else the phases.
 void charts(const RunAnalysis& run, std::vector<Chart>& out) {
@@ -257,6 +276,8 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
     const auto end = first + static_cast<std::ptrdiff_t>(std::min(group, it.seconds.size() - i));
     numbers.push_back(it.numbers[static_cast<std::size_t>(std::max_element(first, end) - it.seconds.begin())]);
   }
+  const auto warm_up = static_cast<std::size_t>(
+      std::ranges::count_if(numbers, [&](std::int64_t number) { return number < it.numbers[it.warmup]; }));
   const auto add = [&](const char* by, const std::vector<ChartPart>& parts, bool picture) {
     nlohmann::json shown = nlohmann::json::array();
     for (const ChartPart& part : parts) {
@@ -267,12 +288,17 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
     }
     std::string title = fmt::format("Time of each iteration by {}, mean over the ranks, ms", by);
     if (group > 1) title += fmt::format("; each bar is the longest of {} iterations", group);
+    nlohmann::json data = {{"x", "iteration"},
+                           {"numbers", numbers},
+                           {"phases", std::move(shown)},
+                           {"median", 1e-6 * static_cast<double>(it.steady_median_ns)}};
+    if (const auto cut = cut_of(parts, warm_up)) {
+      data["end"] = cut->end_ms;
+      title += fmt::format("; the warm-up, up to {:.4g} ms, is cut", cut->longest_ms);
+    }
     out.push_back({.title = std::move(title),
                    .kind = "iterations",
-                   .data = {{"x", "iteration"},
-                            {"numbers", numbers},
-                            {"phases", std::move(shown)},
-                            {"median", 1e-6 * static_cast<double>(it.steady_median_ns)}},
+                   .data = std::move(data),
                    .height = 260,
                    .wide = true,
                    .picture = picture});

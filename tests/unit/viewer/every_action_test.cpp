@@ -2,10 +2,12 @@
 // Every action of the table has a check, and the check passes.
 #include <QMenu>
 #include <QMenuBar>
+#include <QPlainTextEdit>
 #include <set>
 
 #include "tests/unit/viewer/user.h"
 #include "viewer/panels/panel.h"
+#include "viewer/panels/sql_console.h"
 #include "viewer/session/actions.h"
 
 namespace paceline::viewer {
@@ -76,6 +78,13 @@ TEST(EveryPanel, HasAnActionThatOpensIt) {
     if (kind.place == PanelKind::Place::tab) panels.insert(kind.title);
   }
   EXPECT_EQ(opened, panels);
+}
+
+TEST(SqlConsole, HasTheKeyboardWhenItsKeyIsPressed) {
+  User user;
+  user.press("Alt+0");
+  QTest::keyClicks(QApplication::focusWidget(), "f");  // on the timeline it would show the whole run
+  EXPECT_TRUE(user.page->findChild<SqlConsole*>()->findChild<QPlainTextEdit*>()->toPlainText().contains('f'));
 }
 
 TEST(EveryMenu, HasTheActionsOfTheTable) {

@@ -93,6 +93,8 @@ TEST_F(ManyRanks, AreSortedByTheWaitingThatTheyCaused) {
   state().set_pinned(3, true);
   EXPECT_EQ(state().groups()[0].ranks[0], 3u) << "pinned ranks come first";
   EXPECT_TRUE(timeline->tooltip_at(name_of(7)).contains("made others wait"));
+  const QPoint strip(name_of(7) + QPoint(state().names_width() + 100, 0));
+  EXPECT_TRUE(timeline->tooltip_at(strip).contains("Rank 7: ")) << timeline->tooltip_at(strip).toStdString();
 }
 
 TEST_F(ManyRanks, TheFindingsLeadToTheSlowIterationAndNameNoRankThatTheReportDoesNotJudge) {

@@ -231,6 +231,36 @@ TEST(Search, EnterGoesFromHitToHitAndRoundAgain) {
   EXPECT_EQ(chosen.count(), 3);
 }
 
+TEST(Search, AConditionThatShowsRowsIsNotCalledNotFound) {
+  Open open(simulated());
+  SearchBar bar(open.document, open.state);
+  auto* field = bar.findChild<QLineEdit*>();
+  auto* count = bar.findChild<QLabel*>();
+  auto* filter = bar.findChildren<QToolButton*>().last();
+  QTest::keyClicks(field, "mpi and not rank 1");
+  QTest::keyClick(field, Qt::Key_Return);
+  open.finish();
+  EXPECT_EQ(count->text(), "not found") << "it is no name";
+  filter->click();
+  open.finish();
+  EXPECT_EQ(open.state.filter(), "mpi and not rank 1");
+  EXPECT_EQ(count->text(), "");
+  QTest::keyClick(field, Qt::Key_Return);
+  open.finish();
+  EXPECT_EQ(count->text(), "");
+  QTest::keyClicks(field, "(");
+  filter->click();
+  QTest::keyClick(field, Qt::Key_Return);
+  open.finish();
+  EXPECT_EQ(count->text(), "not found; not a regular expression");
+  field->setText("mpi and not rank 0");
+  filter->click();
+  open.finish();
+  QTest::keyClick(field, Qt::Key_Return);
+  open.finish();
+  EXPECT_EQ(count->text(), "") << "searched for with the filter on";
+}
+
 TEST(Search, AnEmptyTextCancelsTheSearch) {
   Open open(simulated());
   SearchBar bar(open.document, open.state);

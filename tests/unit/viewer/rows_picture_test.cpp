@@ -41,10 +41,11 @@ class RowsPictureTest : public TimelineTest {
     QCoreApplication::sendEvent(&timeline, &change);
     return picture();
   }
+  void make_moves(unsigned seed);
 };
 
-TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) {
-  std::mt19937_64 random(11);
+void RowsPictureTest::make_moves(unsigned seed) {
+  std::mt19937_64 random(seed);
   const auto below = [&](int end) { return static_cast<int>(random() % static_cast<std::uint64_t>(std::max(end, 1))); };
   const auto move = [&] {
     switch (below(10)) {
@@ -74,6 +75,42 @@ TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) {
     ASSERT_EQ(found, new_picture()) << "in step " << step << " at " << timeline.scroll_y();
   }
   EXPECT_GT(scrolled, 20u);
+}
+
+TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) { make_moves(11); }
+
+TEST_F(RowsPictureTest, OfPinnedRowsIsThatOfANewPaintingAfterAnyMoves) {
+  state.set_row_pinned(5, "loader", true);
+  state.set_pinned(7, true);
+  state.set_collapsed(7, true);
+  ASSERT_GT(timeline.geometry().pinned_height(), 20);
+  make_moves(13);
+}
+
+TEST_F(RowsPictureTest, PinnedRanksStayInViewUnlessTheyTakeMoreThanHalfOfTheRoom) {
+  state.set_pinned(7, true);
+  state.set_collapsed(7, true);
+  scroll(timeline.verticalScrollBar()->maximum());
+  ASSERT_GT(timeline.scroll_y(), 100);
+  const Geometry geometry = timeline.geometry();
+  const int edge = ruler + geometry.pinned_height();
+  for (int y = ruler; y < timeline.viewport()->height(); ++y) {
+    const PlacedRow* placed = geometry.row_at({60, y});
+    if (placed != nullptr) {
+      ASSERT_EQ(placed->row->rank() == 7, y < edge) << y;
+    }
+  }
+  EXPECT_EQ(geometry.y_of(timeline.rows().rows_of(7).front().y), ruler);
+  const SliceRef first = first_named("forward", 0);
+  state.reveal(first);
+  const QRect box = *timeline.geometry().box_of(first);
+  EXPECT_GE(box.top(), edge) << "not behind the pinned rank";
+  EXPECT_GT(box.height(), 5);
+  state.go_to({.rank = 2});
+  EXPECT_EQ(timeline.geometry().y_of(timeline.rows().rows_of(2).front().y), edge);
+  state.set_collapsed(7, false);
+  timeline.resize(1000, 2 * edge);
+  EXPECT_EQ(timeline.geometry().pinned_height(), 0);
 }
 
 // A small view paints only the calls near it, a tall one paints those of all ranks.

@@ -121,7 +121,7 @@ TEST(Counters, ShowValueAndUnitInTheTooltip) {
   EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + cpu.y + 5}).contains("<td>40 %</td>"));
   const PlacedRow& first = timeline.rows().rows_of(0)[0];
   ASSERT_GT(first.y, 0);
-  EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + first.y}).startsWith("<b>other</b>"));
+  EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + first.y}).startsWith("<b>Rank 0: other</b>"));
   EXPECT_EQ(timeline.tooltip_at({left, ruler_height + first.y - 1}), "") << "the margin above the first row";
 }
 

@@ -62,6 +62,24 @@ TEST(Search, OfALargeRunFindsWhatALoopOverAllSlicesFinds) {
   }
 }
 
+TEST(Search, TakesATextAndARegularExpression) {
+  analysis::TraceBuilder builder;
+  analysis::TrackBuilder& main = builder.add_rank(0).add_main_thread();
+  int start = 0;
+  for (const char* name : {"conv1", "conv2.weight", "operator()(int)", "bn1"}) {
+    main.add_slice(start, start + 5, name);
+    start += 10;
+  }
+  const auto run = index_run("names", builder.finish());
+  const std::atomic<bool> open = false;
+  const auto hits = [&](const char* text) { return find_by_name(*run, text, Ticket(open)).found.size(); };
+  EXPECT_EQ(hits("^(conv|BN)[0-9]$"), 2u);
+  EXPECT_EQ(hits("operator()("), 1u) << "no regular expression";
+  EXPECT_EQ(hits("weight"), 1u);
+  EXPECT_EQ(hits("conv2.w"), 1u);
+  EXPECT_EQ(hits("[a"), 0u);
+}
+
 TEST(Search, ZoomsToAHitThatIsTooNarrowToBeSeen) {
   analysis::TraceBuilder builder;
   analysis::TrackBuilder& main = builder.add_rank(0).add_main_thread();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analysis/communication/collectives.h"
+#include "analysis/trace/builder.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"
@@ -177,6 +178,49 @@ TEST_F(Tables, OfNamesCountTheSelectedRangeAndRanks) {
   click_row(panel->view(), row);
   EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
   EXPECT_EQ(state().selected()->rank, 1u);
+}
+
+TEST_F(Tables, OfABoxHaveItsRanksOnly) {
+  auto* phases = open<BreakdownPanel>("Phases");
+  EXPECT_EQ(phases->table().rowCount(), 4);
+  const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
+  state().select_range(TimeRange{double(iteration.start_ns), double(iteration.start_ns + 2 * iteration.duration_ns)},
+                       {1, 3});
+  finish();
+  ASSERT_EQ(phases->table().rowCount(), 2);
+  EXPECT_EQ(phases->table().index(1, BreakdownModel::rank_column).data(Qt::DisplayRole), "Rank 3");
+  EXPECT_TRUE(phases->title().endsWith("of 2 ranks")) << phases->title().toStdString();
+  const TableModel& path = open<TablePanel>("Critical path")->model();
+  const int others = path.rowCount();
+  for (int row = 0; row < others; ++row) EXPECT_NE(path.texts(row)[2], "2") << "the slow rank";
+  state().select_range(state().selected_range());
+  finish();
+  EXPECT_GT(path.rowCount(), others);
+}
+
+// One collective of ranks 0 and 1, and one of ranks 2 and 3.
+std::shared_ptr<const Run> two_groups() {
+  analysis::TraceBuilder builder;
+  for (int rank = 0; rank < 4; ++rank) {
+    analysis::TrackBuilder& main = builder.add_rank(rank, 4).add_main_thread();
+    main.add_slice(100 * rank, 1000, "MPI_Allreduce", "mpi", "collective");
+    main.text_argument("communicator", rank < 2 ? "first" : "second");
+  }
+  return index_run("groups", builder.finish());
+}
+
+class TablesOfTwoGroups : public Page {
+ protected:
+  TablesOfTwoGroups() : Page(two_groups()) {}
+};
+
+TEST_F(TablesOfTwoGroups, HaveTheCollectivesOfTheRanksInTheBox) {
+  auto* panel = open<TablePanel>("Collectives");
+  EXPECT_EQ(panel->model().rowCount(), 2);
+  state().select_range(TimeRange{0, 2000}, {0});
+  finish();
+  ASSERT_EQ(panel->model().rowCount(), 1);
+  EXPECT_EQ(panel->model().texts(0)[1], "first");
 }
 
 TEST_F(Tables, ComputeNothingWhileTheyAreNotSeen) {

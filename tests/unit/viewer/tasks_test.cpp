@@ -15,6 +15,7 @@
 #include "viewer/panels/findings_bar.h"
 #include "viewer/panels/flame_graph.h"
 #include "viewer/panels/table_panel.h"
+#include "viewer/window/exports.h"
 #include "viewer/window/go_to_dialog.h"
 
 namespace paceline::viewer {
@@ -153,6 +154,7 @@ TEST(Tasks, TheHiddenCommunicationOfEachRank) {
   for (int row = 0; row < 2; ++row) {
     EXPECT_TRUE(task.cell("Ranks", row, "Hidden").contains('%')) << task.cell("Ranks", row, "Hidden").toStdString();
   }
+  EXPECT_TRUE(table_csv(task.table("Ranks").model()).contains(",Hidden (ns),"));
 }
 
 TEST(Tasks, TheKernelOfALaunch) {

@@ -117,7 +117,7 @@ class RankRow : public Row {
       }
     }
     lines += gpu_lines(double(interval->start_ns), double(interval->end_ns));
-    return viewer::tooltip(phase_text(interval->phase), lines);
+    return viewer::tooltip(QString("Rank %1: %2").arg(model().rank).arg(phase_text(interval->phase)), lines);
   }
 
   std::optional<double> edge_near(const RowPoint& point, double slack_ns) override {

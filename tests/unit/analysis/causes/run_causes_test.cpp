@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/report/cause_text.h"
 #include "analysis/run/run_analysis.h"
 #include "tests/unit/analysis/buckets_in_flight.h"
 #include "tests/unit/analysis/causes/cause_job.h"
@@ -101,6 +102,12 @@ TEST(RunCauses, ADelayAtTheEndOfAnIterationCountsInTheNextOne) {
   const RunAnalysis of = analysis_of(trace);
   EXPECT_NEAR(of.causes->ranks[0].waiting.sum() / ms, 39 * 30, 1e-3);
   EXPECT_NEAR(of.causes->ranks[0].waiting[LossCause::blocked] / ms, 39 * 30, 1e-3);
+  const auto& place = of.causes->ranks[1].place;
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->range, "MPI_Allreduce") << "not the iteration, which would say nothing";
+  EXPECT_TRUE(place->after);
+  EXPECT_EQ(place->cause, LossCause::blocked);
+  EXPECT_EQ(main_cause_of_lateness(of.causes->ranks[1]), ", mostly blocked after the range MPI_Allreduce");
 }
 
 // With 13 buckets in flight as with one, the delay of 30 ms that rank 1 computes costs the others 30 ms a step.

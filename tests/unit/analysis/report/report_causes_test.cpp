@@ -53,6 +53,24 @@ TEST(ReportCauses, AStarvedRunIsToldToFindCpus) {
   EXPECT_NEAR(*cpu->cost_s, 1.14, 0.005);
 }
 
+const Chart& iterations_by_cause(const std::vector<Chart>& charts) {
+  return *std::ranges::find_if(charts, [](const Chart& of) { return of.title.find("by cause") != std::string::npos; });
+}
+
+TEST(ReportCauses, TheWarmUpDoesNotSetTheScaleOfTheChart) {
+  const auto chart_of = [](std::int64_t first_ms, std::int64_t later_ms) {
+    const Report report = report_of({.delay = [=](int, int i) {
+      return Delay{.runs_ms = i == 0 ? first_ms : i == 20 ? later_ms : 0};
+    }});
+    return iterations_by_cause(run_charts(report.runs.front()));
+  };
+  const Chart cut = chart_of(900, 40);
+  EXPECT_NEAR(cut.data["end"].get<double>(), 1.05 * 100, 0.01);
+  EXPECT_THAT(cut.title, ::testing::EndsWith("; the warm-up, up to 960 ms, is cut"));
+  EXPECT_FALSE(chart_of(80, 40).data.contains("end")) << "140 ms beside 100 ms";
+  EXPECT_FALSE(chart_of(0, 900).data.contains("end")) << "a slow iteration is not cut";
+}
+
 // Of 2 ranks beside 1, the transfers of rank 1 have no CPU.
 TEST(ReportCauses, AScalingReportOfAStarvedRunIsToldToFindCpus) {
   constexpr std::int64_t millisecond = 1'000'000;
@@ -245,9 +263,7 @@ TEST(ReportCauses, TheBarsOfTheIterationsAddUpToTheTablesOfCauses) {
                                          }})
                               .runs[0];
   const std::vector<Chart> charts = run_charts(run);
-  const auto chart =
-      std::ranges::find_if(charts, [](const Chart& of) { return of.title.find("by cause") != std::string::npos; });
-  ASSERT_NE(chart, charts.end());
+  const Chart* const chart = &iterations_by_cause(charts);
   EXPECT_TRUE(chart->picture);
   std::map<std::string, std::vector<double>> ms;
   for (const nlohmann::json& part : chart->data["phases"]) ms[part["name"]] = part["ms"].get<std::vector<double>>();

@@ -58,6 +58,23 @@ TEST(PaceProcesses, AForkedWorkerThatRecordsFirstBelongsToItsParentsRank) {
   EXPECT_EQ(track_labelled(trace.ranks[0], "process 300: main thread").slices.size(), 10U);
 }
 
+TEST(PaceProcesses, TheCountersOfTheRankComeBeforeThoseOfItsWorkers) {
+  PaceFile trainer = process(0, 200, 1000, 50, "train", {shell});
+  PaceFile worker = process(0, 300, 1001, 60, "fetch", {"200:1000", shell}, 1);
+  for (PaceFile* file : {&worker, &trainer}) {
+    file->counter(3, format::CounterKind::sum, "CPU time", "µs", "");
+    file->sample(1000, 3, 5);
+    file->sample(2000, 3, 9);
+  }
+  const Trace trace = import(worker, trainer);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  std::vector<std::string> counters;
+  for (const Track& track : trace.ranks[0].tracks) {
+    if (track.kind == TrackKind::counter) counters.push_back(track.label);
+  }
+  EXPECT_THAT(counters, ElementsAre("CPU time", "process 300: CPU time"));
+}
+
 // In containers each rank may be process 1, and ranks that start together have one start.
 TEST(PaceProcesses, RanksOfOneIdAndStartAreDifferentProcesses) {
   for (const bool older : {false, true}) {  // older files do not name the PID namespace
