@@ -121,6 +121,15 @@ void write(const Exporter& format, const ExportJob& job, const fs::path& path) {
   std::fclose(file);
 }
 
+bool refuses(const Exporter& format, const ExportJob& job, const fs::path& path) {
+  try {
+    write(format, job, path);
+  } catch (const paceline::Error&) {
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -133,7 +142,12 @@ int main(int, char** arguments) {
   const ExportJob threads(of_threads);
   for (const Exporter* format : exporters()) {
     write(*format, whole, folder / ("whole." + std::string(format->name)));
-    write(*format, part, folder / ("part." + std::string(format->name)));
+    const fs::path of_part = folder / ("part." + std::string(format->name));
+    if (format->name != "chakra") {
+      write(*format, part, of_part);
+    } else if (!refuses(*format, part, of_part)) {  // a collective has a node on each rank
+      return 1;
+    }
     write(*format, threads, folder / ("threads." + std::string(format->name)));
   }
 }

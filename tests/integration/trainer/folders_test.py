@@ -19,7 +19,7 @@ import zlib
 try:
     from PIL import Image, ImageCms
 except ImportError:
-    print("Pillow is not installed")
+    print("skipped: Pillow is not installed")
     sys.exit(77)
 
 RUN = {"--model": "resnet18", "--width": "0.125", "--image-size": "16", "--batch-size": "2", "--iterations": "1",
