@@ -7,7 +7,7 @@
 
 namespace paceline::analysis {
 
-RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActivity& activity,
+RangeProfile range_profile(const PhaseTable& phases, const Trace& trace, const Rank& rank, const RankActivity& activity,
                            std::span<const BlockedTime> blocked, std::span<const Iteration> iterations,
                            const std::function<bool(const Iteration&)>& chosen) {
   const std::size_t kinds = trace.kinds.size();
@@ -25,9 +25,11 @@ RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActiv
   each_innermost(main->slices, end_ns(wanted.back()), [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
     while (at != wanted.end() && end_ns(*at) <= from) ++at;
     for (auto of = at; of != wanted.end() && (*of)->start_ns < until; ++of) {
-      // The iteration itself says nothing about the place: the range before does.
-      const bool inside = main->slices.start_ns[slice] > (*of)->start_ns || main->slices.end_ns(slice) < end_ns(*of);
-      if (inside) last = main->slices.kind[slice];
+      // The iteration itself and what is around it say nothing about the place: the range before does.
+      const std::uint32_t kind = main->slices.kind[slice];
+      const bool inside = !phases.iteration(kind) && main->slices.start_ns[slice] >= (*of)->start_ns &&
+                          main->slices.end_ns(slice) <= end_ns(*of);
+      if (inside) last = kind;
       profile.kinds[inside ? last : kinds + last].add(
           activity.parts_outside(blocked, std::max(from, (*of)->start_ns), std::min(until, end_ns(*of))),
           1 / profile.iterations);

@@ -21,7 +21,7 @@ struct RangeProfile {
 
 // Of the iterations of a rank that `chosen` accepts. `blocked` are the rank's intervals in collectives. Cost: linear in
 // the main thread's slices, times log of its switches.
-RangeProfile range_profile(const Trace& trace, const Rank& rank, const RankActivity& activity,
+RangeProfile range_profile(const PhaseTable& phases, const Trace& trace, const Rank& rank, const RankActivity& activity,
                            std::span<const BlockedTime> blocked, std::span<const Iteration> iterations,
                            const std::function<bool(const Iteration&)>& chosen);
 

@@ -148,7 +148,7 @@ class Places {
   }
   template <class Chosen>
   RangeProfile profile(std::size_t r, Chosen&& chosen) const {
-    return range_profile(trace_, trace_.ranks[r], activities_[r], blocked(r), iterations_[r], chosen);
+    return range_profile(index_.phases(), trace_, trace_.ranks[r], activities_[r], blocked(r), iterations_[r], chosen);
   }
   static std::ptrdiff_t row_of(const std::vector<std::int64_t>& numbers, const Iteration& iteration) {
     const auto found = std::ranges::lower_bound(numbers, iteration.number);

@@ -73,7 +73,11 @@ TEST(RunCauses, StepsThatBecameSlowerHaveACause) {
 TEST(RunCauses, NothingWithoutStates) { EXPECT_FALSE(analysis_of({.states = false}).causes); }
 
 // Rank 1 sleeps for 30 ms at the end of its iterations, so that its next ones begin later.
-TEST(RunCauses, ADelayAtTheEndOfAnIterationCountsInTheNextOne) {
+// With and without a gap between the iterations.
+class DelayAtTheEnd : public ::testing::TestWithParam<std::int64_t> {};
+
+TEST_P(DelayAtTheEnd, OfAnIterationCountsInTheNextOne) {
+  const std::int64_t gap = GetParam();
   TraceBuilder run;
   TrackBuilder* mains[] = {&run.add_rank(0, 2).add_main_thread(), &run.add_rank(1, 2).add_main_thread()};
   StateWriter states[] = {StateWriter(0), StateWriter(0)};
@@ -91,7 +95,8 @@ TEST(RunCauses, ADelayAtTheEndOfAnIterationCountsInTheNextOne) {
       main.pop(over);
       states[r].runs(end + 10 * ms - now[r]);
       if (r == 1) states[r].sleeps(30 * ms);
-      now[r] = over;
+      states[r].runs(gap);
+      now[r] = over + gap;
     }
   }
   Trace trace = run.finish();
@@ -109,6 +114,7 @@ TEST(RunCauses, ADelayAtTheEndOfAnIterationCountsInTheNextOne) {
   EXPECT_EQ(place->cause, LossCause::blocked);
   EXPECT_EQ(main_cause_of_lateness(of.causes->ranks[1]), ", mostly blocked after the range MPI_Allreduce");
 }
+INSTANTIATE_TEST_SUITE_P(RunCauses, DelayAtTheEnd, ::testing::Values(0, ms));
 
 // With 13 buckets in flight as with one, the delay of 30 ms that rank 1 computes costs the others 30 ms a step.
 TEST(RunCauses, BucketsInFlightCountOnce) {
