@@ -237,7 +237,8 @@ class Writer {
         add_node(program_.tracks[t].rank, valid_utf8(of.operation), collective, 1e-3 * of.recorded_ns, after, node);
   }
 
-  // Whether an edge is a message that has nodes; where a thread probed for a message before, that is none.
+  // Whether the edge is a message with nodes of its own. A probe for a message is an edge without bytes before that of
+  // the message, and gets none.
   bool is_message(std::uint32_t index) const {
     const ReplayEdge& edge = program_.edges[index];
     if (edge.kind != DependencyKind::message || rank_of(edge.from) == rank_of(edge.to)) return false;

@@ -18,8 +18,8 @@ namespace paceline::analysis {
 struct Interlude {
   std::int64_t start_ns = 0, end_ns = 0;
   Phase phase = Phase::evaluate;
-  std::int64_t settled_ns = 0;  // the begin of the next iteration or interlude, if that comes next: what is late is
-                                // late until then; else the end
+  // Where the delay that it makes ends: at the start of the iteration or interlude that follows at once, else at its end.
+  std::int64_t settled_ns = 0;
 };
 
 // Finds them in the rank's phase intervals, which are added one after the other.
