@@ -18,7 +18,8 @@ namespace paceline::analysis {
 struct Interlude {
   std::int64_t start_ns = 0, end_ns = 0;
   Phase phase = Phase::evaluate;
-  // Where the delay that it makes ends: at the start of the iteration or interlude that follows at once, else at its end.
+  // Where the delay that it makes ends: at the start of the iteration or interlude that follows at once, else at its
+  // end.
   std::int64_t settled_ns = 0;
 };
 
