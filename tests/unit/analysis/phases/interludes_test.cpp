@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/trace/intervals.h"
+
 namespace paceline::analysis {
 namespace {
 
