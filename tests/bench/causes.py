@@ -146,7 +146,7 @@ def judged(cause, text, report):
         named = max(parts, key=parts.get)
         if cause == "page_faults" and "waited for major page faults" in text:  # the kernel's work for them is computing
             named = "page_faults"
-    elif "took" in text and "slow_iterations" in causes and re.search("iterations? [0-9, and–]+ took", text):
+    elif "took" in text and "slow_iterations" in causes and re.search("iterations? [0-9, andto–]+(more )?took", text):
         parts = causes["slow_iterations"]["by_cause"]
         named = max(parts, key=parts.get)
     else:
