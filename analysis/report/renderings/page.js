@@ -167,7 +167,7 @@
         const config = columns(d.numbers, d.phases.map((p, i) => ({ label: p.name, data: p.ms, backgroundColor: colours[p.name] || others[i % 8], stack: "phases" })));
         if (d.median) config.data.datasets.push(dashed);
         config.options.scales = { x: { ...axis(d.x), stacked: true, grid: { display: false }, ticks: { maxRotation: 0 } },
-          y: { ...axis("ms"), stacked: true, max: d.end } };
+          y: { ...axis("ms"), stacked: true, max: d.end, ticks: { includeBounds: false } } };
         config.options.interaction = { mode: "index", intersect: false };
         config.options.plugins.tooltip = { filter: item => item.raw > 0, callbacks: { title: items => items.length ? d.x + " " + items[0].label : "",
           label: item => item.dataset.label + ": " + seconds(item.raw) + " ms",
