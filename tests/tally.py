@@ -3,8 +3,8 @@
 """Counts the tests of one or several ctest runs from their JUnit files, and ends with the line that CI reads.
 
 A GoogleTest program that runs as one entry of ctest counts with each of its tests: GoogleTest's own summary is in the
-entry's output. Printed are the ten slowest entries, how many tests were skipped for which reason and, alone on the last line,
-`N passed, N failed, N skipped`. The status is 1 where a test failed, none ran, or a file is missing.
+entry's output. Printed are the ten slowest entries, how many tests were skipped for which reason, what the first failed entries said
+and, alone on the last line, `N passed, N failed, N skipped`. The status is 1 where a test failed, none ran, or a file is missing.
 
 usage: tests/tally.py FILE.xml …
 """
@@ -20,6 +20,10 @@ _FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below:$", re.MULTILI
 _SKIPPED = re.compile(r"^\[  SKIPPED \] (\d+) tests?, listed below:$", re.MULTILINE)
 # Why a test of GoogleTest was skipped, and what a script says that ends with status 77.
 _REASON = re.compile(r"^\S+:\d+: Skipped\n(.+)|^(?:[\w.]+: )?skipped: (.+)", re.MULTILINE)
+
+# Where GoogleTest, unittest or a shell's test begins to say what was wrong.
+_FAILURE = re.compile(r"^(\S+:\d+: Failure|(FAIL|ERROR): .*|FAILED.*)$", re.MULTILINE)
+_FAILURES, _LINES = 4, 14
 
 
 def last(pattern, text):
@@ -44,8 +48,16 @@ def reasons_of(case, skipped):
     return reasons + ["no reason given"] * (skipped - len(reasons))
 
 
+def failure_of(case):
+    """The first lines of what an entry said was wrong, or its last lines."""
+    text = "\n".join(case.itertext()).strip()
+    found = _FAILURE.search(text)
+    lines = text[found.start() if found else 0:].splitlines()
+    return "\n".join(lines[:_LINES] if found else lines[-_LINES:])
+
+
 def main():
-    totals, slowest, missing, reasons = [0, 0, 0], [], [], collections.Counter()
+    totals, slowest, missing, reasons, failures = [0, 0, 0], [], [], collections.Counter(), []
     for file in map(pathlib.Path, sys.argv[1:]):
         if not file.is_file():
             missing.append(file)
@@ -54,6 +66,8 @@ def main():
             counts = counts_of(case)
             totals = [total + count for total, count in zip(totals, counts)]
             reasons.update(reasons_of(case, counts[2]))
+            if counts[1]:
+                failures.append(f"{file.parent.name}  {case.get('name')}\n{failure_of(case)}")
             slowest.append((float(case.get("time", 0)), file.parent.name, case.get("name")))
     print("\nThe ten slowest, in seconds:")
     for seconds, preset, name in sorted(slowest, reverse=True)[:10]:
@@ -62,6 +76,8 @@ def main():
         print("Skipped:")
     for reason, count in reasons.most_common():
         print(f"{count:8}  {reason}")
+    for failure in failures[:_FAILURES]:
+        print(f"Failed: {failure}\n")
     for file in missing:
         print(f"tally.py: {file} is missing: its tests did not run", file=sys.stderr)
     totals[1] += len(missing)

@@ -22,6 +22,7 @@ RangeProfile range_profile(const PhaseTable& phases, const Trace& trace, const R
   const auto end_ns = [](const Iteration* of) { return of->start_ns + of->duration_ns; };
   auto at = wanted.begin();
   std::size_t last = kinds;  // the kind of the last range inside an iteration
+  ActivityWalk walk(activity, blocked, wanted.front()->start_ns);
   each_innermost(main->slices, end_ns(wanted.back()), [&](std::int64_t from, std::int64_t until, std::uint32_t slice) {
     while (at != wanted.end() && end_ns(*at) <= from) ++at;
     for (auto of = at; of != wanted.end() && (*of)->start_ns < until; ++of) {
@@ -31,8 +32,7 @@ RangeProfile range_profile(const PhaseTable& phases, const Trace& trace, const R
                           main->slices.end_ns(slice) <= end_ns(*of);
       if (inside) last = kind;
       profile.kinds[inside ? last : kinds + last].add(
-          activity.parts_outside(blocked, std::max(from, (*of)->start_ns), std::min(until, end_ns(*of))),
-          1 / profile.iterations);
+          walk.parts_outside(std::max(from, (*of)->start_ns), std::min(until, end_ns(*of))), 1 / profile.iterations);
     }
   });
   return profile;

@@ -151,18 +151,26 @@ double RankActivity::throttled_share(std::int64_t begin_ns, std::int64_t end_ns)
 }
 
 LossParts RankActivity::parts(std::int64_t begin_ns, std::int64_t end_ns) const {
+  StateCursor cursor(states_, begin_ns);
+  return parts(cursor, begin_ns, end_ns);
+}
+
+LossParts RankActivity::parts(StateCursor& cursor, std::int64_t begin_ns, std::int64_t end_ns) const {
   LossParts parts;
   if (begin_ns >= end_ns) return parts;
   std::int64_t from_ns = begin_ns;
   const auto add = [&](std::int64_t from, std::int64_t until, bool collects) {
     if (from >= until) return;
-    const CpuTimes times = cpu_times(states_, from, until);
+    cursor.until(from);
+    const CpuTimes times = cursor.until(until);
     parts[collects ? LossCause::collecting : LossCause::computing] += times.running_ns;
     parts[LossCause::no_cpu] += times.waiting_ns;
-    const BlockedSamples::Shares waited_for = samples_.shares(from, until);
-    parts[LossCause::page_faults] += waited_for.page_faults * times.blocked_ns;
-    parts[LossCause::input_output] += waited_for.input_output * times.blocked_ns;
-    parts[LossCause::blocked] += (1 - waited_for.page_faults - waited_for.input_output) * times.blocked_ns;
+    if (times.blocked_ns > 0) {
+      const BlockedSamples::Shares waited_for = samples_.shares(from, until);
+      parts[LossCause::page_faults] += waited_for.page_faults * times.blocked_ns;
+      parts[LossCause::input_output] += waited_for.input_output * times.blocked_ns;
+      parts[LossCause::blocked] += (1 - waited_for.page_faults - waited_for.input_output) * times.blocked_ns;
+    }
     parts[collects ? LossCause::collecting : LossCause::unknown] +=
         std::max(0.0, static_cast<double>(until - from) - times.known_ns);
   };
@@ -184,13 +192,24 @@ LossParts RankActivity::parts(std::int64_t begin_ns, std::int64_t end_ns) const 
 
 LossParts RankActivity::parts_outside(std::span<const BlockedTime> blocked, std::int64_t begin_ns,
                                       std::int64_t end_ns) const {
+  const auto first = std::ranges::upper_bound(blocked, begin_ns, {}, &BlockedTime::end_ns);
+  return ActivityWalk(*this, {first, blocked.end()}, begin_ns).parts_outside(begin_ns, end_ns);
+}
+
+ActivityWalk::ActivityWalk(const RankActivity& activity, std::span<const BlockedTime> blocked, std::int64_t from_ns)
+    : activity_(activity), blocked_(blocked), cursor_(activity.states_, from_ns), done_ns_(from_ns) {}
+
+LossParts ActivityWalk::parts_outside(std::int64_t begin_ns, std::int64_t end_ns) {
+  begin_ns = std::max(begin_ns, done_ns_);
+  done_ns_ = std::max(end_ns, done_ns_);
+  while (!blocked_.empty() && blocked_.front().end_ns <= begin_ns) blocked_ = blocked_.subspan(1);
   LossParts sum;
-  auto at = std::ranges::upper_bound(blocked, begin_ns, {}, &BlockedTime::end_ns);
-  for (; at != blocked.end() && at->start_ns < end_ns; ++at) {
-    sum.add(parts(begin_ns, std::min(at->start_ns, end_ns)));
-    begin_ns = std::max(begin_ns, at->end_ns);
+  for (const BlockedTime& interval : blocked_) {
+    if (interval.start_ns >= end_ns) break;
+    sum.add(activity_.parts(cursor_, begin_ns, std::min(interval.start_ns, end_ns)));
+    begin_ns = std::max(begin_ns, interval.end_ns);
   }
-  return sum.add(parts(begin_ns, end_ns));
+  return sum.add(activity_.parts(cursor_, begin_ns, end_ns));
 }
 
 }  // namespace paceline::analysis

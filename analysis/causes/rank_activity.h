@@ -20,6 +20,7 @@
 #include "analysis/causes/loss_parts.h"
 #include "analysis/communication/blocked_time.h"
 #include "analysis/trace/intervals.h"
+#include "analysis/trace/state_cursor.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -45,10 +46,28 @@ class RankActivity {
   double throttled_share(std::int64_t begin_ns, std::int64_t end_ns) const;
 
  private:
+  friend class ActivityWalk;
+  LossParts parts(StateCursor& cursor, std::int64_t begin_ns, std::int64_t end_ns) const;  // the cursor is not beyond
+
   ThreadStates states_;  // of the rank; waiting_ns also counts the other threads
   Intervals collecting_;
   BlockedSamples samples_;
   const Samples* throttled_ = nullptr;  // of the control group: µs, added up over the CPUs
+};
+
+// parts_outside() of many stretches in the order of time; where two overlap, what they share belongs to the first. Cost
+// of them all: linear in what lies between them.
+class ActivityWalk {
+ public:
+  // `activity` and the intervals have to outlive the walk. No stretch begins before from_ns.
+  ActivityWalk(const RankActivity& activity, std::span<const BlockedTime> blocked, std::int64_t from_ns);
+  LossParts parts_outside(std::int64_t begin_ns, std::int64_t end_ns);
+
+ private:
+  const RankActivity& activity_;
+  std::span<const BlockedTime> blocked_;  // those that do not end before the last stretch
+  StateCursor cursor_;
+  std::int64_t done_ns_;  // the end of the last stretch
 };
 
 // The main thread's states as they were recorded, else from the counters of schedstat; empty where there are neither.

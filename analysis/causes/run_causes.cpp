@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "analysis/causes/collective_losses.h"
 #include "analysis/causes/function_excess.h"
@@ -96,14 +98,23 @@ class Places {
     }
   }
 
-  void add(std::vector<RankCauses>& ranks) const {
+  // Of the ranks `named`, and of those for which the others waited longest: each one is compared with all the others.
+  void add(std::vector<RankCauses>& ranks, std::vector<std::size_t> named) const {
+    constexpr std::size_t most_compared = 4;
     const std::size_t n = ranks.size();
     if (n < 2) return;
+    std::vector<std::size_t> by_wait(n);
+    std::iota(by_wait.begin(), by_wait.end(), std::size_t{0});
+    std::ranges::stable_sort(by_wait, std::greater(), [&](std::size_t r) { return ranks[r].caused.sum(); });
+    named.insert(named.end(), by_wait.begin(),
+                 by_wait.begin() + static_cast<std::ptrdiff_t>(std::min(n, most_compared)));
+    std::ranges::sort(named);
+    named.erase(std::unique(named.begin(), named.end()), named.end());
     std::vector<RangeProfile> profiles(n);
     if (has_ranges_) {
       parallel_for(n, [&](std::size_t r) { profiles[r] = profile(r, [](const Iteration&) { return true; }); });
     }
-    for (std::size_t r = 0; r < n; ++r) {
+    for (const std::size_t r : named) {
       if (ranks[r].caused.sum() <= 0) continue;
       if (has_ranges_) {
         std::vector<RangeProfile> others = profiles;
@@ -193,7 +204,8 @@ LossParts RunCauses::mean() const {
 }
 
 std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::int64_t> numbers,
-                                   const IterationSets& slow, const IterationSets& changed) {
+                                   const IterationSets& slow, const IterationSets& changed,
+                                   std::vector<std::size_t> named) {
   using namespace run_cause_parts;
   const Trace& trace = index.trace();
   const std::size_t ranks = trace.ranks.size();
@@ -245,7 +257,7 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
   causes.slow = longer_causes(causes.iterations, slow);
   causes.changed = longer_causes(causes.iterations, changed);
   const Places places(index, activities, iterations);
-  places.add(causes.ranks);
+  places.add(causes.ranks, std::move(named));
   if (causes.slow) places.add(*causes.slow, slow);
   if (causes.changed) places.add(*causes.changed, changed);
   return causes;

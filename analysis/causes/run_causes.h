@@ -74,9 +74,11 @@ struct RunCauses {
 };
 
 // Nothing where no rank's threads were observed. `numbers` are those of the iterations that all ranks finished, rising.
-// Ranges are looked at where a main thread has at most two million of them. Cost: that of each_collective_loss(), and
-// linear in the iterations, switches, ranges and samples.
+// Ranges are looked at where a main thread has at most two million of them. Place and function are looked for in the
+// ranks `named` and in the four for which the others waited longest. Cost: that of each_collective_loss(), linear in
+// the iterations, switches and ranges, and the samples times those ranks.
 std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::int64_t> numbers,
-                                   const IterationSets& slow, const IterationSets& changed);
+                                   const IterationSets& slow, const IterationSets& changed,
+                                   std::vector<std::size_t> named);
 
 }  // namespace paceline::analysis

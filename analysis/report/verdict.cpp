@@ -139,6 +139,14 @@ std::string limit_of_gpus(const RunAnalysis& run) {
   return fmt::format("the GPUs are idle during {} of their time", percent(share(sums.idle_ns, sums.span_ns)));
 }
 
+std::string row_text(const BreakdownRow& row, std::int64_t wall_ns) {
+  return fmt::format("{} takes {} of the wall time",
+                     row.phase == Phase::startup         ? "start-up"
+                     : row.phase == Phase::communication ? "communication, waiting included,"
+                                                         : phase_name(row.phase),
+                     percent(share(row.ns, wall_ns)));
+}
+
 // What takes most of one run's wall time beside its parallel work. The headline gives the time of communication itself.
 std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
   if (std::string gpus = limit_of_gpus(run); !gpus.empty()) return gpus;
@@ -154,11 +162,20 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
     return "nothing beside the parallel work takes much time";
   }
   if (largest->phase == Phase::communication && behind_headline) return "";
-  return fmt::format("{} takes {} of the wall time",
-                     largest->phase == Phase::startup         ? "start-up"
-                     : largest->phase == Phase::communication ? "communication, waiting included,"
-                                                              : phase_name(largest->phase),
-                     percent(share(largest->ns, b.wall_ns)));
+  return row_text(*largest, b.wall_ns);
+}
+
+// "communication, waiting included, takes 18 % of the wall time; " where a rank that is late costs little and communication costs
+// more, without the waiting for that rank; else "". GPUs have limits of their own.
+std::string costlier_communication(const RunAnalysis& run, const LateRank& late, double steps_ns) {
+  constexpr double little = 0.05;  // of a step
+  if (!run.breakdown || gpu_sums(run).span_ns > 0 || late.share_of_step > little) return "";
+  const auto& rows = run.breakdown->rows;
+  const auto row = std::ranges::find_if(rows, [](const BreakdownRow& one) {
+    return one.phase == Phase::communication && one.inside_iterations;
+  });
+  if (row == rows.end() || static_cast<double>(row->ns) < 2 * late.share_of_step * steps_ns) return "";
+  return row_text(*row, run.breakdown->wall_ns) + "; ";
 }
 
 // CPUs that the run lacked, and who holds the others up beside that.
@@ -188,16 +205,16 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
   std::string text = has_steps ? step_text(run) : without_full_stop(report.headline);
   const Accused accused = accused_of(run);
   const LongerCauses* slow = slow_iterations(run);
-  const auto& steps_ns = run.lateness_table.step_ns;
-  const double accused_ns = accused.late == nullptr
-                                ? 0
-                                : accused.late->share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0);
+  const double steps_ns = std::accumulate(run.lateness_table.step_ns.begin(), run.lateness_table.step_ns.end(), 0.0);
+  const double accused_ns = accused.late == nullptr ? 0 : accused.late->share_of_step * steps_ns;
   const char* const joint = has_steps ? ": " : "; ";
   if (slow != nullptr && slow->excess_ns > accused_ns) {
     text += joint + slow_iterations_text(*slow, true);
     if (accused.late != nullptr) text += "; " + accused.holds_up;
   } else if (accused.late != nullptr) {
-    text += joint + accused.holds_up + accused.how_late;
+    text += joint;
+    if (has_steps) text += costlier_communication(run, *accused.late, steps_ns);
+    text += accused.holds_up + accused.how_late;
   } else if (const std::string limit = limit_of_run(run, !has_steps); !limit.empty()) {
     text += joint + limit;
   }

@@ -74,7 +74,11 @@ void add_causes(const RunIndex& index, RunAnalysis& run) {
     changed.usual.assign(iterations.numbers.begin() + static_cast<std::ptrdiff_t>(iterations.warmup), border);
     changed.longer.assign(border, iterations.numbers.end());
   }
-  run.causes = causes_of(index, iterations.numbers, slow, changed);
+  std::vector<std::size_t> named;
+  for (const auto* late : {&run.lateness.late, &run.irregularity.late}) {
+    for (const LateRank& rank : *late) named.push_back(rank.rank);
+  }
+  run.causes = causes_of(index, iterations.numbers, slow, changed, std::move(named));
   if (!run.causes) return;
   std::vector<std::int64_t> starts;
   for (std::size_t r = 0; r < index.trace().ranks.size(); ++r) {

@@ -54,7 +54,7 @@ class SlowFile:
 
 class Images(Dataset):
     def __init__(self, size):
-        self.images, self.size = torch.randn(64, 3, 16, 16), size
+        self.images, self.size = torch.randn(64, 3, 24, 24), size
         self.slow = SlowFile() if CAUSE == "slow_file" and RANK == 1 else None
 
     def __len__(self):
@@ -87,10 +87,10 @@ def hold_the_lock():
 
 
 def write_and_sync(file):
-    """As long as one fsync of a slow disk, on a fast one too."""
+    """As long as one fsync of a slow disk, on a fast one too: the file has its size, so that only the fsync waits for the disk."""
     end, number = time.perf_counter() + 0.05, 0
     while time.perf_counter() < end:
-        os.pwrite(file.fileno(), b"some text", 4096 * number)
+        os.pwrite(file.fileno(), b"some text", 4096 * (number % 256))
         os.fsync(file.fileno())
         number += 1
 
@@ -130,7 +130,7 @@ def main():
     batch = 32 if CAUSE == "unequal_batches" and RANK == 1 else 8
     loader = DataLoader(Images(batch * ITERATIONS), batch_size=batch)
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, padding=1),
-                                torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32 * 256, 10))
+                                torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32 * 576, 10))
     model = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     garbage = []  # to look through
@@ -141,8 +141,11 @@ def main():
     mapped = MappedFile() if RANK == 1 and CAUSE == "page_faults" else None
     if CAUSE == "held_lock" and RANK == 1:
         threading.Thread(target=hold_the_lock, daemon=True).start()
-    begin, waited = time.perf_counter(), wait_for_cpu_s()
     with tempfile.TemporaryFile(dir=os.environ.get("CAUSES_FOLDER")) as file:
+        file.write(bytes(4096 * 256))
+        file.flush()
+        os.fsync(file.fileno())
+        begin, waited = time.perf_counter(), wait_for_cpu_s()
         for step, (images, labels) in enumerate(loader):
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(images), labels)

@@ -90,10 +90,11 @@ struct Moment {
 
 struct Switch {
   std::uint64_t ticks;
-  std::uint32_t thread;
+  std::uint32_t thread, number;
   ThreadState state;
 };
-// The switches of one turn, to be recorded in the order of time.
+// The switches of one turn, to be recorded in the order of time. Where the states of a thread become unknown, that is at
+// the time of its last switch, and comes after it.
 constexpr std::size_t most_pending = 4096;
 Switch pending[most_pending];
 std::size_t pending_count = 0;
@@ -135,7 +136,9 @@ std::uint64_t ticks_at(std::int64_t raw_ns, const Moment& from, const Moment& to
 }
 
 void record_pending() {
-  std::sort(pending, pending + pending_count, [](const Switch& a, const Switch& b) { return a.ticks < b.ticks; });
+  std::sort(pending, pending + pending_count, [](const Switch& a, const Switch& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.number < b.number;
+  });
   for (std::size_t i = 0; i < pending_count; ++i) {
     emit_at(pending[i].ticks, events::ThreadSwitch{.thread = pending[i].thread, .state = pending[i].state});
   }
@@ -144,7 +147,8 @@ void record_pending() {
 
 void add_switch(std::uint64_t at, const Thread& thread, ThreadState does) {
   if (pending_count == most_pending) record_pending();
-  pending[pending_count++] = {at, static_cast<std::uint32_t>(thread.id), does};
+  const auto number = static_cast<std::uint32_t>(pending_count);
+  pending[pending_count++] = {at, static_cast<std::uint32_t>(thread.id), number, does};
 }
 
 void record_sums(const Thread& thread, std::uint64_t at, const ThreadSums& sums) {
