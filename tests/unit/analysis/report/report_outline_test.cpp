@@ -173,14 +173,19 @@ TEST(VerdictOfAReport, HasCommunicationBeforeARankThatCostsLess) {
   run.lateness_table.step_ns.assign(450, 1e7);
   run.breakdown->wall_ns = 5'000'000'000;
   const std::string rank = "rank 1 on alice holds the others up, 200 µs late";
-  // Of steps of 4.5 s together a rank takes 2 or 6 %, and communication 0.9 s or, mostly in waiting for that rank, 0.1 s.
+  // Of steps of 4.5 s together a rank takes 2 or 6 %, and communication 0.9 s or, mostly in waiting for that rank, 0.1
+  // s.
   for (const auto& [late, communication_ns, stands_first] :
-       {std::tuple(0.02, 900'000'000, true), std::tuple(0.06, 900'000'000, false), std::tuple(0.02, 100'000'000, false)}) {
+       {std::tuple(0.02, 900'000'000, true), std::tuple(0.06, 900'000'000, false),
+        std::tuple(0.02, 100'000'000, false)}) {
     run.lateness.late = {{.rank = 1, .behind_ns = 2e5, .share_of_step = late, .p_alone = 0.0005}};
-    run.breakdown->rows = {
-        {.phase = Phase::communication, .inside_iterations = true, .counts_as = CountsAs::overhead, .ns = communication_ns}};
-    EXPECT_THAT(build_report({run}).verdict.state,
-                HasSubstr((stands_first ? ": communication, waiting included, takes 18.0 % of the wall time; " : ": ") + rank));
+    run.breakdown->rows = {{.phase = Phase::communication,
+                            .inside_iterations = true,
+                            .counts_as = CountsAs::overhead,
+                            .ns = communication_ns}};
+    EXPECT_THAT(
+        build_report({run}).verdict.state,
+        HasSubstr((stands_first ? ": communication, waiting included, takes 18.0 % of the wall time; " : ": ") + rank));
   }
 }
 
