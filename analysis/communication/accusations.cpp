@@ -15,7 +15,7 @@ void correct_for_all(std::span<const Accuser> accusers, double level) {
   std::vector<Accusation> accusations;
   double left = 0;
   for (const Accuser& accuser : accusers) {
-    if (accuser.late != nullptr && accuser.late->judged) {
+    if (accuser.late != nullptr && (accuser.late->judged || !accuser.late->late.empty())) {
       left += accuser.weight;
       for (LateRank& late : accuser.late->late) {
         accusations.push_back({&late.p, late.p_alone,

@@ -180,7 +180,7 @@ LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns) {
   using namespace lateness_parts;
   const BlockContrasts contrasts = block_contrasts(table.late_ns, table.ranks);
   LatenessTest test = test_of(table, contrasts);
-  if (!test.judged) return test;
+  if (contrasts.suspects.empty()) return test;
   const std::vector<double> waits = column_means(table.others_wait_ns, table.ranks);
   const double step = mean_step_ns(table);
   for (const auto& [rank, behind, p] : contrasts.suspects) {

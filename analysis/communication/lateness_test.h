@@ -21,7 +21,7 @@ struct LatenessTest {
   std::size_t iterations = 0;
   double autocorrelation_time = 1;  // in iterations
   std::size_t block = 1;            // iterations
-  bool judged = false;              // false: too short a run, or fewer than two ranks
+  bool judged = false;              // false: fewer than two ranks, or too short a run, where `late` may yet stand out
   std::size_t tests = 0;            // ranks that were tested
   std::vector<LateRank> late;       // beyond chance, above 1 % of the step; the costliest first
 };

@@ -40,7 +40,7 @@ inline Slowest slowest_of(const RunAnalysis& run) {
 // A clause without a full stop: the run is too short, or its clocks may differ by more than a lateness that would
 // matter. "" where the test of lateness can be relied on.
 inline std::string why_lateness_is_unknown(const RunAnalysis& run) {
-  if (!run.lateness.judged) return "the run is too short to tell whether a rank is slow";
+  if (!run.lateness.judged && run.lateness.late.empty()) return "the run is too short to tell whether a rank is slow";
   if (!run.wrong_clocks.empty()) {
     return fmt::format("the clock of {} is off by {}, which looks like lateness",
                        run.hosts[run.wrong_clocks.front().host], seconds(1e-9 * run.wrong_clocks.front().ahead_ns));

@@ -178,6 +178,15 @@ std::string costlier_communication(const RunAnalysis& run, const LateRank& late,
   return row_text(*row, run.breakdown->wall_ns) + "; ";
 }
 
+// Whether CPUs that the run lacked cost most. Slow iterations with another cause may cost more.
+bool lacks_cpus_first(const RunAnalysis& run) {
+  if (!is_starved(run)) return false;
+  const LongerCauses* slow = slow_iterations(run);
+  if (slow == nullptr) return true;
+  const double lacked_ns = slow->parts[LossCause::no_cpu] + slow->parts[LossCause::throttled];
+  return 1e-9 * (slow->excess_ns - lacked_ns) <= main_loss(run)->seconds;
+}
+
 // CPUs that the run lacked, and who holds the others up beside that.
 std::string state_of_starved(const RunAnalysis& run) {
   std::string text = starved_cost_text(run) + other_program_text(run);
@@ -198,7 +207,7 @@ std::string step_text(const RunAnalysis& run) {
 // What a step costs, and the one reason that costs most: a rank, slow iterations, or else what all ranks do. `change`
 // is the sentence behind it.
 std::string state_of_run(const Report& report, const RunAnalysis& run, const std::string& change) {
-  if (is_starved(run)) return state_of_starved(run) + ".";
+  if (lacks_cpus_first(run)) return state_of_starved(run) + ".";
   const bool alone = report.scaling.comparisons.empty() && report.scaling.points.size() < 2;
   const bool has_steps =
       run.iterations.count > 0 && (report.runs.size() == 1 || (run.efficiencies && run.ranks > 1 && alone));
@@ -210,6 +219,7 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
   const char* const joint = has_steps ? ": " : "; ";
   if (slow != nullptr && slow->excess_ns > accused_ns) {
     text += joint + slow_iterations_text(*slow, true);
+    if (is_starved(run)) text += "; " + starved_cost_text(run);
     if (accused.late != nullptr) text += "; " + accused.holds_up;
   } else if (accused.late != nullptr) {
     text += joint;
@@ -374,7 +384,7 @@ std::string change_of_scaling(const Report& report, const LostTime& lost) {
 }
 
 std::string change_of_run(const RunAnalysis& run) {
-  if (is_starved(run)) return change_of_starved(run);
+  if (lacks_cpus_first(run)) return change_of_starved(run);
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(*first, "");
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
     return "First collect the files of the other ranks: without them, no rank can be judged.";

@@ -79,9 +79,8 @@ Moments moments(std::size_t count, const ValueOf& value_of) {
 // The means of the blocks, and the columns that are still compared with each other.
 class Contrasts {
  public:
-  // `blocks` is how many blocks would fit without overlapping.
-  Contrasts(std::vector<double> means, std::size_t columns, double blocks, std::span<const std::uint32_t> left_out)
-      : means_(std::move(means)), columns_(columns), rows_(means_.size() / columns - 1), blocks_(blocks) {
+  Contrasts(std::vector<double> means, std::size_t columns, std::span<const std::uint32_t> left_out)
+      : means_(std::move(means)), columns_(columns), rows_(means_.size() / columns - 1) {
     for (std::uint32_t c = 0; c < columns; ++c) {
       if (std::ranges::find(left_out, c) == left_out.end()) compared_.push_back(c);
       variances_.push_back(moments(rows_, [&](std::size_t b) { return mean_of(b, c); }).variance);
@@ -89,9 +88,10 @@ class Contrasts {
   }
   std::size_t compared() const { return compared_.size(); }
 
-  // Takes the column that is furthest above the mean of the others out of the comparison. `beyond_blocks` is the factor
-  // by which the variance of a mean is larger than blocks show.
-  Suspect take_largest(double beyond_blocks) {
+  // Takes the column that is furthest above the mean of the others out of the comparison, in units of its error: the
+  // variance of the mean is `factor` times that of the blocks. `p_of` is the chance to be so many errors above.
+  template <typename POf>
+  Suspect take_largest(double factor, const POf& p_of) {
     std::vector<double> sorted;
     for (const std::uint32_t c : compared_) sorted.push_back(variances_[c]);
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -114,8 +114,8 @@ class Contrasts {
       };
       const double above = contrast(rows_);
       if (!(above > 0)) continue;
-      const double t = above / std::sqrt(moments(rows_, contrast).variance * beyond_blocks / (blocks_ - 1));
-      if (t > largest) largest = t, suspect = {c, above, t_two_sided(t, overlap_degrees * (blocks_ - 1)) / 2};
+      const double t = above / std::sqrt(moments(rows_, contrast).variance * factor);
+      if (t > largest) largest = t, suspect = {c, above, p_of(t)};
     }
     std::erase(compared_, suspect.column);
     return suspect;
@@ -126,10 +126,20 @@ class Contrasts {
 
   std::vector<double> means_;
   std::size_t columns_, rows_;
-  double blocks_;
   std::vector<std::uint32_t> compared_;
   std::vector<double> variances_;  // of each column's means
 };
+
+template <typename POf>
+void accuse(Contrasts& comparison, double factor, const POf& p_of, BlockContrasts& result) {
+  result.tests = comparison.compared();
+  while (comparison.compared() > 1) {
+    Suspect suspect = comparison.take_largest(factor, p_of);
+    if (suspect.p > accusation_level) break;
+    if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
+    result.suspects.push_back(suspect);
+  }
+}
 
 }  // namespace block_contrast_parts
 
@@ -144,20 +154,24 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   const double time = result.autocorrelation_time = autocorrelation_time(centred, 1, columns);
   result.block = static_cast<std::size_t>(std::ceil(std::max({least_block, block_times * time, n / usual_blocks})));
   const double blocks = n / static_cast<double>(result.block);
-  if (n < least_contrast_times * time || blocks < fewest_blocks) return result;
-  Contrasts comparison(block_means(values, columns, result.block), columns, blocks, left_out);
+  if (n < least_contrast_times * time || blocks < fewest_blocks) {
+    if (n < fewest_blocks * least_block) return result;
+    // The whole run is one observation then, with the spread that the iterations show: P(X >= k sigma) <= 1/(1 + k^2)
+    // for every distribution (F. P. Cantelli, 1928).
+    Contrasts comparison(block_means(values, columns, 1), columns, left_out);
+    accuse(
+        comparison, 1, [](double t) { return 1 / (1 + t * t); }, result);
+    return result;
+  }
+  Contrasts comparison(block_means(values, columns, result.block), columns, left_out);
   result.judged = true;
-  result.tests = comparison.compared();
   // A short run is judged only if its autocorrelation time looks small, so in the runs that are judged the true time is
   // often larger than the estimate.
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
-  const double beyond_blocks = variance_beyond_blocks(cautious_time, result.block);
-  while (comparison.compared() > 1) {
-    Suspect suspect = comparison.take_largest(beyond_blocks);
-    if (suspect.p > accusation_level) break;
-    if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
-    result.suspects.push_back(suspect);
-  }
+  const double degrees = overlap_degrees * (blocks - 1);
+  accuse(
+      comparison, variance_beyond_blocks(cautious_time, result.block) / (blocks - 1),
+      [degrees](double t) { return t_two_sided(t, degrees) / 2; }, result);
   return result;
 }
 

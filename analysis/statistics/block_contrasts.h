@@ -8,6 +8,9 @@
 // 2010). The blocks overlap, which makes the spread more certain (M. S. Meketon and B. Schmeiser, "Overlapping batch
 // means", Winter Simulation Conference 1984). The series may have different noise: their spreads are neither pooled nor
 // exchanged, and a series that is noisier than the median of the series counts less in the mean of the others.
+//
+// Of a run that is too short for that, a series is suspect only where it stands out from all that the iterations vary
+// by.
 #pragma once
 
 #include <cstdint>

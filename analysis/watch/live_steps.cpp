@@ -111,7 +111,7 @@ void LiveSteps::test_if_due(const std::vector<LiveFile*>& ranks, bool now) {
     if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
   lateness_ = test_lateness(table, clock_error);
-  if (lateness_->judged) {
+  if (lateness_->judged || !lateness_->late.empty()) {
     const auto look = static_cast<double>(++looks_);
     correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));
     next_look_ = finished_rows_ + finished_rows_ / 2;

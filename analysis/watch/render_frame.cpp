@@ -125,7 +125,7 @@ FrameLine verdict(const WatchFrame& frame) {
   if (frame.ranks.size() < 2) return {"slowest rank: there is only one", Style::faint};
   if (!frame.lateness) return {"slowest rank: not judged yet", Style::faint};
   const LatenessTest& test = *frame.lateness;
-  if (!test.judged) {
+  if (!test.judged && test.late.empty()) {
     return {fmt::format("slowest rank: not judged yet after {}", plural(test.iterations, "iteration", "iterations")),
             Style::faint};
   }

@@ -3,10 +3,11 @@
 """usage: causes_ddp.py CAUSE [ITERATIONS]
 
 One rank of a training job with DistributedDataParallel over gloo that suffers from an injected cause (causes.py starts it).
-Prints what was injected as JSON, one line a rank: the seconds on this rank, and the time that its main thread was ready to
-run and had no CPU.
+Prints what was injected as JSON, one line a rank: the seconds on this rank, and the time that its main thread, and all threads
+together, were ready to run and had no CPU.
 """
 import gc
+import glob
 import json
 import mmap
 import os
@@ -118,9 +119,19 @@ class MappedFile:
             self.pages[number * self.BYTES // 200]
 
 
-def wait_for_cpu_s():
-    with open("/proc/self/schedstat", encoding="ascii") as file:
-        return int(file.read().split()[1]) / 1e9
+def wait_for_cpu_s(tasks=("/proc/self",)):
+    waited = 0
+    for task in tasks:
+        with open(f"{task}/schedstat", encoding="ascii") as file:
+            waited += int(file.read().split()[1]) / 1e9
+    return waited
+
+
+def programs_threads():
+    for task in glob.glob("/proc/self/task/*"):
+        with open(f"{task}/comm", encoding="ascii") as file:
+            if not file.read().startswith("paceline"):
+                yield task
 
 
 def main():
@@ -165,6 +176,7 @@ def main():
                 with Counted():
                     gc.collect()
     print(json.dumps({"rank": RANK, "injected_s": injected, "no_cpu_s": wait_for_cpu_s() - waited,
+                      "all_no_cpu_s": wait_for_cpu_s(programs_threads()),
                       "seconds": time.perf_counter() - begin}), flush=True)
     distributed.destroy_process_group()
 

@@ -114,7 +114,7 @@ std::string slow_hosts_text(const RunAnalysis& run) {
 std::string slow_ranks_text(const RunAnalysis& run) {
   constexpr std::size_t most_named = 4;
   const LatenessTest& test = run.lateness;
-  if (!test.judged) return why_not_judged(test);
+  if (!test.judged && test.late.empty()) return why_not_judged(test);
   std::string text = slow_hosts_text(run);
   std::size_t named = 0, further = 0;
   for (std::size_t i = 0; i < test.late.size(); ++i) {
@@ -131,8 +131,10 @@ std::string slow_ranks_text(const RunAnalysis& run) {
         run.per_rank.size() == 2 ? "the other rank" : "the mean of the other ranks",
         plural(test.iterations, "iteration", "iterations"), cost_text(late, rank_seconds_of_rank(run, late)),
         chance_text(late));
-    text +=
-        named > 0 ? "." : fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"));
+    text += named > 0 ? "."
+            : test.judged
+                ? fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"))
+                : " (Cantelli's inequality, because the run is short for its autocorrelation).";
     ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
     if (const std::string why = run.causes ? lateness_cause_text(run.causes->ranks[late.rank]) : ""; !why.empty()) {

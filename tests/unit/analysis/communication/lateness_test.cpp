@@ -224,6 +224,29 @@ TEST(Lateness, DoesNotJudgeARunOfFewerThanTwentyAutocorrelationTimes) {
   EXPECT_TRUE(test_lateness(simulate({.iterations = 100, .delay = 0.5}, random), 0).judged);
 }
 
+// Cantelli's bound for one of two ranks is 0.025 at 6.2 standard deviations. At 3 of them, no short run says anything.
+TEST(Lateness, NamesARankOfAShortRunThatStandsOutFromAllNoise) {
+  for (const double delay : {0.2, 0.04}) {
+    int named = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      Random random(seed);
+      const LatenessTest test = test_lateness(
+          simulate({.ranks = 2, .iterations = 120, .noise = 0.01, .autocorrelation = 0.9, .delay = delay}, random), 0);
+      if (test.judged) continue;
+      ASSERT_LE(test.late.size(), 1U);
+      if (test.late.empty()) continue;
+      ++named;
+      EXPECT_EQ(test.late[0].rank, 1U);
+      EXPECT_LE(test.late[0].p, 0.05);
+    }
+    if (delay > 0.1) {
+      EXPECT_GE(named, 10);
+    } else {
+      EXPECT_EQ(named, 0);
+    }
+  }
+}
+
 TEST(Lateness, NamesNobodyForLessThanOnePercentOfAStepOrThanTheClocksError) {
   Random random(7);
   EXPECT_TRUE(test_lateness(simulate({.noise = 0.0001, .delay = 0.005}, random), 0).late.empty());

@@ -204,6 +204,25 @@ TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
   EXPECT_THAT(report.verdict.state, HasSubstr("rank 1 on alice holds the others up"));
 }
 
+// All ranks lack CPUs in each of 60 iterations, for 930 ms in all, and sleep and compute longer in six of them.
+TEST(ReportCauses, SlowIterationsWithOtherCausesComeBeforeCpusWhereTheyCostMore) {
+  for (const int longer_ms : {100, 20}) {
+    const Report report = report_of({.iterations = 60, .delay = [longer_ms](int, int i) {
+                                       const int ms = i % 10 == 9 ? longer_ms : 0;
+                                       return Delay{.runs_ms = ms, .waits_ms = 15 + i % 2, .sleeps_ms = ms};
+                                     }});
+    const std::string cpus = "hreads that had no CPU cost a rank 930 ms";
+    if (longer_ms == 100) {
+      EXPECT_THAT(report.verdict.state, HasSubstr(" took 1.20 s longer in all"));
+      EXPECT_THAT(report.verdict.state, HasSubstr("; t" + cpus));
+      EXPECT_THAT(report.verdict.change, Not(HasSubstr("CPUs")));
+    } else {
+      EXPECT_THAT(report.verdict.state, ::testing::StartsWith("T" + cpus));
+      EXPECT_THAT(report.verdict.change, HasSubstr("CPUs"));
+    }
+  }
+}
+
 // Rank 0 evaluates for 200 ms before every 20th iteration, of 100.
 TEST(ReportCauses, AnEvaluationOfOneRankIsNamedWithWhatItCosts) {
   const Report report =
