@@ -165,15 +165,14 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
   return row_text(*largest, b.wall_ns);
 }
 
-// "communication, waiting included, takes 18 % of the wall time; " where a rank that is late costs little and communication costs
-// more, without the waiting for that rank; else "". GPUs have limits of their own.
+// "communication, waiting included, takes 18 % of the wall time; " where a rank that is late costs little and
+// communication costs more, without the waiting for that rank; else "". GPUs have limits of their own.
 std::string costlier_communication(const RunAnalysis& run, const LateRank& late, double steps_ns) {
   constexpr double little = 0.05;  // of a step
   if (!run.breakdown || gpu_sums(run).span_ns > 0 || late.share_of_step > little) return "";
   const auto& rows = run.breakdown->rows;
-  const auto row = std::ranges::find_if(rows, [](const BreakdownRow& one) {
-    return one.phase == Phase::communication && one.inside_iterations;
-  });
+  const auto row = std::ranges::find_if(
+      rows, [](const BreakdownRow& one) { return one.phase == Phase::communication && one.inside_iterations; });
   if (row == rows.end() || static_cast<double>(row->ns) < 2 * late.share_of_step * steps_ns) return "";
   return row_text(*row, run.breakdown->wall_ns) + "; ";
 }
