@@ -23,6 +23,7 @@ samples/setup.sh --tests
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_plm_rsh_agent=""
 export QT_QPA_PLATFORM=offscreen
+export GTEST_COLOR=no  # under mpirun the output is a terminal, and tally.py reads it
 
 results=() failed=() times=()
 

@@ -14,7 +14,7 @@ import tempfile
 try:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 except ImportError:
-    print("tensorboard is not installed")
+    print("skipped: tensorboard is not installed")
     sys.exit(77)
 
 with tempfile.TemporaryDirectory() as name:
