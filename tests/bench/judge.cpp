@@ -7,9 +7,10 @@
 //
 // A sound run accuses somebody in at most 5 % of the judged runs (by kind: + 2 standard errors; in each cell: + 3.5).
 // Of the runs with at least 40 autocorrelation times, 90 % are judged. A rank that is late by six standard errors of
-// its mean lateness is named with its pattern in 95 % of the judged runs (90 % for 64 ranks and 50 iterations). Prints
-// one row for each kind, with the worst of its cells; --cells prints each cell, --level simulates sound runs only. The
-// exit status is 1 if a limit is broken. (Where a wave or a rotation makes the mean more certain than as many
+// its mean lateness is named with its pattern in 95 % of the judged runs (90 % for 64 ranks and 50 iterations). Of a
+// rank that is as late in every 9th to 50th iteration, the share of the named ones with the right period is printed.
+// Prints one row for each kind, with the worst of its cells; --cells prints each cell, --level simulates sound runs
+// only. The exit status is 1 if a limit is broken. (Where a wave or a rotation makes the mean more certain than as many
 // independent iterations would, the standard error is that of independent ones.)
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,9 @@ double limit(std::size_t runs, double errors) {
 
 struct Counts {
   std::size_t runs = 0, judged = 0, slow = 0, irregular = 0, changed = 0, accused = 0;
+  std::size_t short_accused = 0;  // in runs that were not judged
   void add(const Counts& other) {
+    short_accused += other.short_accused;
     runs += other.runs, judged += other.judged, slow += other.slow, irregular += other.irregular;
     changed += other.changed, accused += other.accused;
   }
@@ -99,15 +102,18 @@ Contrast contrast_of(const LatenessTable& table, Kind kind) {
   return {sum / n, squares / n - sum / n * sum / n};
 }
 
-bool right_pattern(const Run& run, Slow slow) {
+bool right_pattern(const Run& run, const Job& job) {
   const LatenessPattern pattern = lateness_pattern(run.table, static_cast<std::uint32_t>(run.table.ranks - 1));
-  if (slow != Slow::every_third) return pattern.shape == LatenessPattern::Shape::steady;
-  return pattern.shape == LatenessPattern::Shape::periodic && pattern.period == 3;
+  if (job.slow != Slow::every_third && job.slow != Slow::rarely) {
+    return pattern.shape == LatenessPattern::Shape::steady;
+  }
+  return pattern.shape == LatenessPattern::Shape::periodic && pattern.period == job.period;
 }
 
 Power power_of(Job job, std::size_t runs, Engine& engine) {
   Power power;
   for (std::size_t i = 0; i < runs; ++i) {
+    if (job.slow == Slow::rarely) job.period = 9 + engine() % 42;
     const Run run(job, engine);
     if (!run.late.judged) continue;
     ++power.judged;
@@ -117,7 +123,7 @@ Power power_of(Job job, std::size_t runs, Engine& engine) {
     power.named += found == slow;
     power.another += run.late.late.size() > found;
     // A wave of its own makes a rank late periodically.
-    power.right += found == slow && (job.kind == Kind::periodic || right_pattern(run, job.slow));
+    power.right += found == slow && (job.kind == Kind::periodic || right_pattern(run, job));
   }
   return power;
 }
@@ -129,10 +135,11 @@ struct Settings {
 };
 
 bool judge_kind(const KindFacts& facts, const Settings& settings) {
-  constexpr const char* slow_names[] = {"", "constant", "every third step", "two at once"};
+  constexpr const char* slow_names[] = {"", "constant", "every third step", "two at once", "rarely"};
   Counts all;
   bool good = true;
   double worst_cell = 0, least_judged = 1, worst_power[4] = {1, 1, 1, 1};
+  Power rarely;
   for (const std::size_t ranks : {2U, 4U, 16U, 64U}) {
     for (const std::size_t iterations : {50U, 200U, 500U, 1000U}) {
       if (settings.ranks != 0 && settings.ranks != ranks) continue;
@@ -147,7 +154,10 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
         const Contrast contrast = contrast_of(run.table, facts.kind);
         sum += contrast.mean, squares += contrast.mean * contrast.mean;
         variance += contrast.variance / static_cast<double>(run.table.iterations());
-        if (!run.late.judged) continue;
+        if (!run.late.judged) {
+          cell.short_accused += !run.late.late.empty();
+          continue;
+        }
         const bool slow = !run.late.late.empty(), changed = run.change.change.has_value();
         const bool irregular = !run.irregular.late.empty();
         ++cell.judged, cell.slow += slow, cell.irregular += irregular, cell.changed += changed;
@@ -167,17 +177,23 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
       good = good && (cell.judged == 0 || accused <= limit(cell.judged, 3.5));
       const double times = 0.9 * static_cast<double>(iterations) / std::max(facts.autocorrelation_time, 1.0);
       if (facts.autocorrelation_time > 0 && times >= 40) least_judged = std::min(least_judged, judged);
-      for (const Slow slow : {Slow::constant, Slow::every_third, Slow::two}) {
+      for (const Slow slow : {Slow::constant, Slow::every_third, Slow::two, Slow::rarely}) {
         const std::size_t used = settings.runs / 2;
         const bool small = 10 * cell.judged < cell.runs;
         if (!facts.power || settings.level || small || (slow == Slow::two && ranks < 8)) continue;
+        if (slow == Slow::rarely && iterations < 500) continue;  // five repeats of every period
         job.slow = slow;
+        job.period = 3;
         job.delay = 6 * std::sqrt(std::max(squares / n - sum / n * sum / n, variance / n));
         const Power power = power_of(job, used, engine);
         const double right = share(power.right, power.judged);
         if (settings.cells) {
           std::printf("; %s %.1f %% (named %.1f, another %.1f)", slow_names[static_cast<std::size_t>(slow)],
                       100 * right, 100 * share(power.named, power.judged), 100 * share(power.another, power.judged));
+        }
+        if (slow == Slow::rarely) {
+          rarely.named += power.named, rarely.right += power.right;
+          continue;
         }
         if (power.judged < 30) continue;
         const bool few = ranks == 64 && iterations == 50;
@@ -197,6 +213,10 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
   for (std::size_t s = 1; s < 4 && facts.power; ++s) {
     std::printf(" | %5.1f %%", 100 * worst_power[s]);
     good = good && worst_power[s] >= 0.95;
+  }
+  if (rarely.named > 0) std::printf(" | %5.1f %%", 100 * share(rarely.right, rarely.named));
+  if (all.judged < all.runs) {
+    std::printf(" | %.1f %% of %zu", 100 * share(all.short_accused, all.runs - all.judged), all.runs - all.judged);
   }
   if (!facts.alike) std::printf(" | irregular %.1f %%", 100 * share(all.irregular, all.judged));
   std::printf("%s\n", good ? "" : " | LIMIT BROKEN");
@@ -231,8 +251,10 @@ int main(int count, char** arguments) {
       return 2;
     }
   }
-  std::printf("%-12s | judged | accused | in the worst cell | judged of 40 τ | constant | every third | two\n",
-              "noise");
+  std::printf(
+      "%-12s | judged | accused | in the worst cell | judged of 40 τ | constant | every third | two | "
+      "of named: rarely | not judged, accused\n",
+      "noise");
   bool good = true;
   for (const KindFacts& facts : judge::kinds) {
     if (settings.kind.empty() || facts.name.starts_with(settings.kind)) good = judge_kind(facts, settings) && good;

@@ -120,13 +120,14 @@ class Process {
   bool burst_;
 };
 
-enum class Slow { none, constant, every_third, two };
+enum class Slow { none, constant, every_third, two, rarely };
 
 struct Job {
   Kind kind = Kind::normal;
   std::size_t ranks = 4, iterations = 200;
   Slow slow = Slow::none;
   double delay = 0;  // mean over the iterations, in standard deviations; of the last rank, and for `two` the one before
+  std::size_t period = 3;  // of every_third and rarely, in iterations
 };
 
 // The work of each rank in each iteration, row by row, in standard deviations about the same mean.
@@ -140,7 +141,7 @@ inline std::vector<double> work_of(const Job& job, Engine& engine) {
   const std::size_t hosts = std::clamp<std::size_t>(job.ranks / 2, 2, 4);
   std::vector<double> shared(hosts), work;
   work.reserve(job.ranks * job.iterations);
-  const std::size_t third = engine() % 3;
+  const std::size_t phase = engine() % job.period;
   std::size_t turn = engine() % job.ranks;
   for (std::size_t i = 0; i < job.iterations; ++i) {
     for (double& of_host : shared) of_host = job.kind == Kind::host_shared ? normal(engine) : 0;
@@ -153,7 +154,10 @@ inline std::vector<double> work_of(const Job& job, Engine& engine) {
       const std::size_t from_last = job.ranks - 1 - r;
       if (job.slow == Slow::constant && from_last == 0) value += job.delay;
       if (job.slow == Slow::two && from_last < 2) value += job.delay;
-      if (job.slow == Slow::every_third && from_last == 0 && i % 3 == third) value += 3 * job.delay;
+      const bool periodic = job.slow == Slow::every_third || job.slow == Slow::rarely;
+      if (periodic && from_last == 0 && i % job.period == phase) {
+        value += static_cast<double>(job.period) * job.delay;
+      }
       work.push_back(value);
     }
     turn = job.kind == Kind::rotating ? engine() % job.ranks : (turn + 1) % job.ranks;
