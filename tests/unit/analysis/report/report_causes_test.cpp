@@ -159,10 +159,40 @@ TEST(ReportCauses, SlowIterationsAreAFindingWithTheirCause) {
   ASSERT_NE(slow, nullptr);
   EXPECT_THAT(slow->text,
               ::testing::StartsWith("Iterations 15 to 20 took 1.14 s longer in all, for 100.0 % of that the "
-                                    "ranks had no CPU: 1.14 s no CPU"));
+                                    "ranks had no CPU: 1.14 s no CPU, mean over the ranks."));
   ASSERT_EQ(slow->places.size(), 6u);
   EXPECT_EQ(slow->places[0].iteration, 15);
   EXPECT_NEAR(*slow->cost_s, 1.14, 0.005);
+}
+
+// Sentences about what is no cause of a lateness: how much of the communication is waiting, where unnamed time lies,
+// and what makes collectives larger.
+TEST(ReportCauses, WaitingUnnamedTimeAndSmallCollectivesAreToldApart) {
+  const auto text_with = [](const Report& report, const std::string& part) {
+    const auto found = std::ranges::find_if(report.findings,
+                                            [&](const Finding& of) { return of.text.find(part) != std::string::npos; });
+    return found == report.findings.end() ? "" : found->text;
+  };
+  for (const int late_ms : {30, 2}) {
+    Trace trace = trace_of(
+        {.iterations = 60, .delay = [late_ms](int rank, int) { return Delay{.sleeps_ms = rank == 1 ? late_ms : 0}; }});
+    for (Rank& rank : trace.ranks) rank.end_ns += 2'000'000'000;
+    std::vector<RunAnalysis> runs;
+    runs.push_back(analyse_run(RunIndex(trace), "run"));
+    runs[0].small_collectives =
+        SmallCollectives{.operation = late_ms == 30 ? "gloo:all_reduce" : "gloo:reduce_scatter", .calls = 9};
+    const Report report = build_report(std::move(runs));
+    // Rank 0 waits for 30 of its 40 ms in the allreduce, rank 1 for none of its 10.
+    const std::string waiting = " 60.0 % of the time in collectives is waiting for the last rank to arrive.";
+    EXPECT_EQ(
+        text_with(report, "Allreduce and other").find(late_ms == 30 ? waiting : "is waiting") != std::string::npos,
+        late_ms == 30);
+    EXPECT_THAT(text_with(report, "no known phase"),
+                HasSubstr("no known phase, 2.00 s of it outside of the iterations."));
+    EXPECT_THAT(
+        text_with(report, "The collectives are too small"),
+        HasSubstr(late_ms == 30 ? "Send larger buckets" : "Join them to fewer and larger calls; with FSDP, shard"));
+  }
 }
 
 TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
