@@ -24,8 +24,9 @@ std::size_t Records::StepHash::operator()(const Step& step) const {
 std::uint32_t Records::next_set(std::uint32_t set, const Stored& added) {
   constexpr std::uint32_t most_values = 65536;
   const Step step{set, added};
-  if (recent_.empty()) recent_.resize(64);
-  Recent& recent = recent_[StepHash()(step) % recent_.size()];
+  constexpr std::size_t slots = 64;  // a constant, as divisions by others are slow
+  if (recent_.empty()) recent_.resize(slots);
+  Recent& recent = recent_[StepHash()(step) % slots];
   if (recent.to != 0 && recent.step == step) return recent.to;
   const auto [found, fresh] = steps_.try_emplace(step, static_cast<std::uint32_t>(sets_.size()));
   if (!fresh) {

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
+#include "analysis/importers/perfetto/manifest.h"
 #include "analysis/importers/reader.h"
 #include "profiler/format/error.h"
 #include "tests/fuzz/check_model.h"
@@ -16,6 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const analysis::TraceFile trace{file.write({data, size}), "fuzz.pftrace"};
   analysis::perfetto_reader.recognises(trace);
   try {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    if (analysis::perfetto::is_manifest(text)) analysis::perfetto::clock_offsets(text, std::span(&trace, 1));
     fuzz::check(analysis::perfetto_reader.read(std::span(&trace, 1), {}));
   } catch (const Error&) {
   }

@@ -13,7 +13,7 @@ namespace paceline::analysis::kineto {
 namespace kineto_kinds {
 
 // Arguments that say nothing which the model does not have elsewhere.
-constexpr std::array<std::string_view, 22> ignored_arguments{"External id",
+constexpr std::array<std::string_view, 25> ignored_arguments{"External id",
                                                              "external id",
                                                              "Ev Idx",
                                                              "Record function id",
@@ -34,10 +34,13 @@ constexpr std::array<std::string_view, 22> ignored_arguments{"External id",
                                                              "Trace iteration",
                                                              "Input Tensors start",
                                                              "Output Tensors start",
-                                                             "Kwinputs"};
-constexpr std::array<std::string_view, 8> varying_arguments{
-    "correlation", "Sequence number", "Seq",    "Comms Id",
-    "Addr",        "Fwd thread id",   "handle", "wait_on_cuda_event_record_corr_id"};
+                                                             "Kwinputs",
+                                                             "begin_ns",
+                                                             "end_ns",
+                                                             "delta_ns"};
+constexpr std::array<std::string_view, 10> varying_arguments{
+    "correlation",   "Sequence number", "Seq",     "Comms Id",    "Addr",
+    "Fwd thread id", "handle",          "corr_id", "dispatch_id", "wait_on_cuda_event_record_corr_id"};
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
@@ -69,7 +72,13 @@ EventClass class_of(std::string_view category) {
       {"Runtime", EventClass::runtime},
       {"Memcpy", EventClass::copy},
       {"Memset", EventClass::set},
+      // As AMD's rocprofv3 and, with "rocm_" before them, ROCm Systems Profiler write them.
+      {"kernel_dispatch", EventClass::kernel},
+      {"memory_copy", EventClass::copy},
+      {"hip_api", EventClass::runtime},
+      {"hsa_api", EventClass::driver},
   };
+  if (category.starts_with("rocm_")) category.remove_prefix(5);
   for (const auto& [text, event_class] : classes) {
     if (category == text) return event_class;
   }
@@ -167,6 +176,8 @@ std::string_view model_key(std::string_view key) {
       {"shared memory", "shared"},
       {"est. achieved occupancy %", "occupancy %"},
       {"Bytes", "bytes"},
+      {"copy_bytes", "bytes"},
+      {"corr_id", "correlation"},
   };
   for (const auto& [theirs, ours] : keys) {
     if (key == theirs) return ours;

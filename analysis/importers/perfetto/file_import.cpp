@@ -303,9 +303,10 @@ Lane& FileImport::lane_of(TrackState& track, Group group) {
     merged->builder = &track.rank->builder().add_track(merged->kind, "");
     merged->group = group;
     merged->device = track.pid;
-    if (track.info != nullptr) {  // "stream 7"
-      const std::size_t space = track.info->name.rfind(' ');
-      if (space != std::string::npos) merged->stream = track.info->name.substr(space + 1);
+    if (track.info != nullptr) {  // "stream 7", "GPU annotations stream 7"
+      constexpr std::string_view before = "stream ";
+      const std::size_t found = track.info->name.rfind(before);
+      if (found != std::string::npos) merged->stream = track.info->name.substr(found + before.size());
     }
     std::vector<const Lane*>& all = lanes_of_rank_[track.rank];
     merged->number = static_cast<std::uint32_t>(all.size());
@@ -488,7 +489,8 @@ void FileImport::label(const TrackState& track, bool several_processes) {
       const char* const what = lane->group == kineto::annotations ? " annotations"
                                : lane->group == kineto::waits     ? " waits"
                                                                   : "";
-      builder.describe(fmt::format("GPU {} stream {}{}", lane->device, lane->stream, what), false);
+      builder.describe(
+          (lane->stream.empty() ? label : fmt::format("GPU {} stream {}", lane->device, lane->stream)) + what, false);
     } else {
       builder.describe(label, track.own && label == "main thread");
       // Without threads, any track may be the main one.

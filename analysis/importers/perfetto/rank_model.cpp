@@ -81,7 +81,7 @@ void RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t star
         sequence = value.bits;
         continue;
       }
-      if (is_number && key == "correlation") correlation = value.bits;
+      if (is_number && kineto::model_key(key) == "correlation") correlation = value.bits;
       Argument made = argument(value);
       made.key = rank_.names().intern(kineto::model_key(key));
       if (value.json && (key == "grid" || key == "block")) {

@@ -10,6 +10,7 @@
 #include "analysis/clocks/trace_alignment.h"
 #include "analysis/importers/main_thread.h"
 #include "analysis/importers/perfetto/file_import.h"
+#include "analysis/importers/perfetto/manifest.h"
 #include "analysis/importers/reader.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
@@ -20,15 +21,44 @@ namespace perfetto_files {
 using perfetto::FileImport;
 using perfetto::Losses;
 
+std::string begin_of(const TraceFile& file, std::uint64_t most) {
+  const format::InputFile input(file.path);
+  std::string bytes(std::min(input.size(), most), '\0');
+  bytes.resize(input.read(0, bytes.data(), bytes.size()));
+  return bytes;
+}
+
 bool recognises(const TraceFile& file) {
   try {
-    const format::InputFile input(file.path);
-    std::string bytes(std::min<std::uint64_t>(input.size(), 1 << 20), '\0');
-    bytes.resize(input.read(0, bytes.data(), bytes.size()));
-    return perfetto::begins_with_packets(bytes);
+    const std::string bytes = begin_of(file, 1 << 20);
+    return perfetto::begins_with_packets(bytes) || perfetto::is_manifest(bytes);
   } catch (const Error&) {
     return false;
   }
+}
+
+// Takes a manifest out of the files. Returns what it says of the others' clocks.
+std::map<std::string, std::int64_t> take_manifest(std::vector<TraceFile>& files, std::vector<std::string>& notes) {
+  const auto found =
+      std::ranges::find_if(files, [](const TraceFile& file) { return perfetto::is_manifest(begin_of(file, 100)); });
+  if (found == files.end()) return {};
+  const TraceFile manifest = *found;
+  files.erase(found);
+  if (files.empty()) throw Error(fmt::format("{}: give it together with the traces that it names", manifest.name));
+  std::map<std::string, std::int64_t> offsets;
+  try {
+    offsets = perfetto::clock_offsets(begin_of(manifest, 1 << 24), files);
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("{}: {}", manifest.name, error.what()));
+    return {};
+  }
+  if (offsets.empty()) {
+    notes.push_back(
+        fmt::format("{}: it was not used, because it does not relate the clocks of all traces by the time "
+                    "since boot",
+                    manifest.name));
+  }
+  return offsets;
 }
 
 struct Opened {
@@ -85,17 +115,20 @@ void read_file(const TraceFile& file, Opened& opened, const FileImport::AddRank&
   opened.utc_of_zero_ns = import.utc_of_zero_ns();
 }
 
-// Moves the times of a file's ranks so that the earliest is 0, and puts them on one clock, which they are on already.
-void begin_at_zero(std::vector<Rank*>& ranks, bool only_file) {
+// Moves the times of ranks on one clock so that the earliest is 0.
+void begin_at_zero(std::vector<Rank*>& ranks, bool only_clock) {
   std::int64_t zero_ns = std::numeric_limits<std::int64_t>::max();
   for (const Rank* rank : ranks) zero_ns = std::min(zero_ns, rank->start_ns);
   for (Rank* rank : ranks) {
     shift_rank(*rank, -zero_ns);
-    if (only_file && ranks.size() > 1) rank->clock_source = "file";
+    if (only_clock && ranks.size() > 1) rank->clock_source = "file";
   }
 }
 
-Trace read(std::span<const TraceFile> files, const Progress& progress) {
+Trace read(std::span<const TraceFile> given, const Progress& progress) {
+  std::vector<TraceFile> files(given.begin(), given.end());
+  std::vector<std::string> notes;
+  const std::map<std::string, std::int64_t> offsets = take_manifest(files, notes);
   std::uint64_t bytes = 0;
   for (const TraceFile& file : files) {
     std::error_code ignored;
@@ -130,16 +163,20 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
     }
   });
   Trace trace = run.finish();
-  std::vector<std::string> notes;
+  std::vector<std::string> failures;
   for (const Opened& opened : all) {
-    if (!opened.failure.empty()) notes.push_back(opened.failure);
+    if (!opened.failure.empty()) failures.push_back(opened.failure);
   }
-  if (notes.size() == files.size()) throw Error(notes.front());
+  if (failures.size() == files.size()) throw Error(failures.front());
+  std::ranges::move(failures, std::back_inserter(notes));
   std::erase_if(trace.ranks, [](const Rank& rank) { return rank.format.empty(); });  // of files that could not be read
   std::ranges::stable_sort(trace.ranks, {}, [](const Rank& rank) { return std::tie(rank.rank, rank.path); });
-  std::map<std::string, std::vector<Rank*>> of_file;
-  for (Rank& rank : trace.ranks) of_file[rank.path].push_back(&rank);
-  for (auto& [path, ranks] : of_file) begin_at_zero(ranks, of_file.size() == 1);
+  std::map<std::string, std::vector<Rank*>> of_clock;  // that of a file, or by the manifest the one of all
+  for (Rank& rank : trace.ranks) {
+    if (!offsets.empty()) shift_rank(rank, offsets.at(rank.path));
+    of_clock[offsets.empty() ? rank.path : ""].push_back(&rank);
+  }
+  for (auto& [clock, ranks] : of_clock) begin_at_zero(ranks, of_clock.size() == 1);
   choose_main_threads(trace);
   for (const Opened& opened : all) notes.insert(notes.end(), opened.notes.begin(), opened.notes.end());
   std::ranges::move(trace.notes, std::back_inserter(notes));

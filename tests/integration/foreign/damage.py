@@ -3,9 +3,10 @@
 """usage: damage.py PACELINE [--count N] [--seed N] [--jobs N] [--keep FOLDER] SAMPLE…
 
 Damages traces of other tools in N ways each and gives each damaged one to `paceline info` and `paceline report --format
-json`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive. Each run must end within a time
-limit, by itself, with at most 64 MB plus ten times the size of its input in memory. It must write JSON, or one line that
-names the input with status 1. Of packed samples, every other variant damages the contents instead of the packed bytes.
+json`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive or of Flight Recorder dumps. Each run
+must end within a time limit, by itself, with at most 64 MB plus ten times the size of its input in memory. It must write
+JSON, or one line that names the input with status 1. Of packed samples, every other variant damages the contents instead
+of the packed bytes.
 The definitions of each OTF2 archive also make one whose files of events have several chunks, which is a sample as well.
 Prints one line for each failure, and a summary for each sample. Exit status 1 after failures, 77 without samples.
 """
@@ -118,7 +119,7 @@ class Sample:
         self.name = path.name
         if path.is_dir():
             self.files = sorted(p.relative_to(path) for p in path.rglob("*")
-                                if p.is_file() and p.suffix in (".otf2", ".def", ".evt"))
+                                if p.is_file() and (p.suffix in (".otf2", ".def", ".evt") or "_dump_" in p.name))
             self.contents = None
         else:
             self.data = path.read_bytes()
@@ -255,7 +256,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         paths = [path for path in options.samples if path.exists()]
-        chunked = [write_chunked_otf2(path, pathlib.Path(temporary)) for path in paths if path.is_dir()]
+        chunked = [write_chunked_otf2(path, pathlib.Path(temporary)) for path in paths if any(path.glob("*.otf2"))]
         samples = [Sample(path) for path in paths + chunked]
         if not samples:
             print("skipped: no sample is there")

@@ -417,6 +417,18 @@ TEST(Findings, CommunicationBesideGpusIsNoSerialShare) {
   }
 }
 
+TEST(Findings, ARunOfCopiesIsToldToCopyLess) {
+  TraceBuilder builder;
+  RankBuilder& rank = builder.add_rank(0);
+  rank.add_main_thread().add_slice(0, 1000, "work");
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7", 7);
+  stream.add_slice(0, 900, "Memcpy HtoD", "cuda", "memcpy");
+  stream.add_slice(900, 950, "square", "cuda", "kernel");
+  const Report report = build_report({analyse_run(builder.finish(), "run")});
+  EXPECT_THAT(report.verdict.state, HasSubstr("copies of the GPUs take 900 ns, 900 ns of it Memcpy HtoD"));
+  EXPECT_EQ(report.verdict.change, "First copy less, or beside the computation, which takes 50.0 ns.");
+}
+
 // The same with one barrier: it was looked, and there was next to nothing.
 TEST(Findings, ASingleCollectiveIsCommunicationObserved) {
   TraceBuilder builder;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -62,11 +63,14 @@ class PerfettoFile : public testing::Test {
   }
   void end(std::uint64_t time_ns, std::uint64_t uuid) { event(time_ns, message({{9, slice_end}, {11, uuid}})); }
 
-  Trace read() const {
-    const std::filesystem::path path = folder_ / "a.pftrace";
-    std::ofstream(path, std::ios::binary) << file_;
-    const TraceFile file{path, "a.pftrace"};
+  TraceFile write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    const TraceFile file{folder_ / name, name};
     EXPECT_TRUE(perfetto_reader.recognises(file));
+    return file;
+  }
+  Trace read() const {
+    const TraceFile file = write("a.pftrace", file_);
     return perfetto_reader.read(std::span(&file, 1), {});
   }
 
@@ -203,6 +207,63 @@ TEST_F(PerfettoFile, PyTorchsEventsMeanWhatTheyMeanInItsJson) {
   EXPECT_EQ(argument_of(trace, main.slices, 2, "correlation"), "17");
   EXPECT_EQ(trace.ranks[0].cuda_events, 2U);
   EXPECT_EQ(trace.ranks[0].pid, 4711);
+}
+
+TEST_F(PerfettoFile, EventsOfRocmAreThoseOfAGpu) {
+  track(message({{1, 2}}, {{2, "THREAD 1 (12)"}}));
+  track(message({{1, 3}}, {{2, "COMPUTE AGENT [4] STREAM [1] (GPU)"}}));
+  track(message({{1, 4}}, {{2, "GPU Memory Copy to Agent [4] Thread 0"}}));
+  begin(100, 2, "hipLaunchKernel", "hip_api", {note("begin_ns", 100), note("corr_id", 7)});
+  end(120, 2);
+  begin(200, 3, "_Z6kernelPf", "kernel_dispatch", {note("corr_id", 7), note("queue", 2)});
+  end(300, 3);
+  begin(400, 4, "MEMORY_COPY_HOST_TO_DEVICE", "rocm_memory_copy", {note("copy_bytes", 64)});
+  end(410, 4);
+  const Trace trace = read();
+  EXPECT_THAT(slices_of(trace, "main thread"), ElementsAre("hipLaunchKernel 0+20"));
+  const Track& stream = *track_of(trace, "COMPUTE AGENT [4] STREAM [1] (GPU)");
+  EXPECT_EQ(stream.kind, TrackKind::stream);
+  EXPECT_THAT(slices_of(trace, stream.label), ElementsAre("kernel(float*) 100+100"));
+  EXPECT_EQ(trace.names[trace.kind_of(stream.slices, 0).category], "kernel");
+  EXPECT_EQ(argument_of(trace, stream.slices, 0, "correlation"), "7");
+  const Track& main = *track_of(trace, "main thread");
+  EXPECT_EQ(trace.names[trace.kind_of(main.slices, 0).category], "runtime");
+  EXPECT_EQ(argument_of(trace, main.slices, 0, "correlation"), "7");
+  EXPECT_EQ(argument_of(trace, main.slices, 0, "begin_ns"), "");
+  const Track& copies = *track_of(trace, "GPU Memory Copy to Agent [4] Thread 0");
+  EXPECT_EQ(trace.names[trace.kind_of(copies.slices, 0).category], "memcpy");
+  EXPECT_EQ(argument_of(trace, copies.slices, 0, "bytes"), "64");
+}
+
+TEST_F(PerfettoFile, AManifestRelatesTheClocksOfFiles) {
+  thread(2, 7, 7, "a");
+  begin(1000, 2, "work");
+  end(1100, 2);
+  std::vector<TraceFile> files{write("a.pftrace", file_), write("b.pftrace", file_), write("c.pftrace", file_)};
+  const auto start_of = [&](const std::string& entries, std::size_t file) -> std::int64_t {
+    std::vector<TraceFile> with = files;
+    with.push_back(write("manifest", "{\n \"perfetto_manifest\": {\"version\": 1, \"files\": [" + entries + "]}}"));
+    const Trace trace = perfetto_reader.read(with, {});
+    const bool used = std::ranges::all_of(trace.ranks, [](const Rank& rank) { return rank.clock_source == "file"; });
+    EXPECT_EQ(trace.notes.empty(), used);
+    return used ? trace.ranks[file].tracks[0].slices.start_ns[0] : -1;
+  };
+  const std::string a = R"({"path": "a.pftrace", "machine": {"name": "one"}},)";
+  const std::string b = R"({"path": "b.pftrace", "clocks": {"clock": "BOOTTIME", "offset_ns": 50,
+                            "sync_to": {"file": "a.pftrace", "clock": "BOOTTIME"}}},)";
+  const auto c = [](const std::string& reference, const std::string& clock) {
+    return R"({"path": "c.pftrace", "clocks": {"offset_ns": -70, "sync_to": {"file": ")" + reference +
+           R"(", "clock": ")" + clock + "\"}}}";
+  };
+  EXPECT_EQ(start_of(a + b + c("b.pftrace", "BOOTTIME"), 0), 20) << "c is 20 ns earlier than a";
+  EXPECT_EQ(start_of(a + b + c("b.pftrace", "BOOTTIME"), 1), 70);
+  EXPECT_EQ(start_of(a + b + c("b.pftrace", "BOOTTIME"), 2), 0);
+  EXPECT_EQ(start_of(a + b + c("b.pftrace", "MONOTONIC"), 0), -1);
+  EXPECT_EQ(start_of(a + b + c("c.pftrace", "BOOTTIME"), 0), -1) << "it refers to itself";
+  EXPECT_EQ(start_of(a + b + R"({"path": "c.pftrace"})", 0), -1) << "of another machine";
+  EXPECT_EQ(start_of(a + b + R"({"path": "c.pftrace", "machine": {"name": "one"}})", 2), 0);
+  files.clear();
+  EXPECT_THROW(start_of("", 0), Error);
 }
 
 TEST_F(PerfettoFile, ProcessesWithTheNumberOfARankAreRanks) {
