@@ -93,8 +93,8 @@ struct Switch {
   std::uint32_t thread, number;
   ThreadState state;
 };
-// The switches of one turn, to be recorded in the order of time. Where the states of a thread become unknown, that is at
-// the time of its last switch, and comes after it.
+// The switches of one turn, to be recorded in the order of time. Where the states of a thread become unknown, that is
+// at the time of its last switch, and comes after it.
 constexpr std::size_t most_pending = 4096;
 Switch pending[most_pending];
 std::size_t pending_count = 0;
