@@ -260,20 +260,18 @@ std::string starved_text(const RunAnalysis& run) {
 std::string starved_remedy(const RunAnalysis& run) {
   using namespace cause_text_parts;
   if (main_loss(run)->cause == LossCause::throttled) {
-    return "a higher CPU limit of the control group (`--cpus` of docker, `resources.limits.cpu` of Kubernetes), or "
-           "fewer threads";
+    return "a higher limit (docker `--cpus`, Kubernetes `resources.limits.cpu`), or fewer threads";
   }
   if (const OtherProgram* other = blamed_program(run)) {
-    return fmt::format("CPUs that {} {} not use, or fewer threads where ranks have several", programs_text(*other),
+    return fmt::format("CPUs that {} {} not use, or fewer threads per rank", programs_text(*other),
                        other->cpu_s >= nearly_all * other->all_s ? "does" : "do");
   }
   if (run.crowded_cpus.empty() && run.causes->used_cpus >= much_used) {
-    return fmt::format(
-        "more CPUs for the ranks, whose own threads used {} of theirs, or fewer threads where ranks have several",
-        percent(run.causes->used_cpus));
+    return fmt::format("more CPUs for the ranks, whose own threads used {} of theirs, or fewer threads per rank",
+                       percent(run.causes->used_cpus));
   }
   if (run.crowded_cpus.empty()) {
-    return "CPUs that no other program uses (look for it with `top`), or fewer threads where ranks have several";
+    return "CPUs that no other program uses (see `top`), or fewer threads";
   }
   return run.crowded_cpus.front().bound
              ? "CPUs of its own for each rank, or ranks that are bound to none (`mpirun --bind-to none`)"

@@ -99,7 +99,7 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
   const LostTimeParts parts = lost_parts(report, lost);
   const BreakdownRow* serial = changes_parts::largest_serial(run);
   std::vector<LostCause> causes{
-      {.name = serial == nullptr ? "serial work" : fmt::format("serial work, most of it {}", phase_name(serial->phase)),
+      {.name = serial == nullptr ? "serial work" : fmt::format("serial work, mostly {}", phase_name(serial->phase)),
        .seconds = parts.serial_s,
        .remedy = serial == nullptr ? "" : changes_parts::serial_remedy(serial->phase)},
       {.name = "transfer in communication",
@@ -112,10 +112,9 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
        .predicted = true},
       {.name = "parallel work that became slower",
        .seconds = parts.slower_work_s,
-       .remedy = !run.crowded_cpus.empty() ? "no more ranks on a host than it has CPUs for them"
-                 : run.waiting_for_cpu.value_or(0) >= 0.05
-                     ? "CPUs of its own for each rank, or fewer threads where ranks have several"
-                     : "one rank on each machine, or fewer threads where ranks have several"},
+       .remedy = !run.crowded_cpus.empty()                 ? "no more ranks on a host than it has CPUs for them"
+                 : run.waiting_for_cpu.value_or(0) >= 0.05 ? "CPUs of its own for each rank, or fewer threads per rank"
+                                                           : "one rank on each machine, or fewer threads per rank"},
       {.name = "threads that had no CPU",
        .seconds = parts.no_cpu_s,
        .remedy = run.causes && is_starved(run) ? starved_remedy(run) : "CPUs that no other program uses"}};

@@ -21,7 +21,7 @@ LostTimeParts lost_parts(const Report& report, const LostTime& lost);
 
 // A cause of the time that N ranks take beyond a perfect division, and what to do about it.
 struct LostCause {
-  std::string name;  // "serial work, most of it startup"
+  std::string name;  // "serial work, mostly startup"
   double seconds = 0;
   std::string remedy;      // a noun phrase: "a shorter start-up, or longer runs"
   bool predicted = false;  // what-if has better figures for what a change of it brings

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict of a report: how well the job runs or scales, what limits it, which rank, and what to change first.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
+#include <sstream>
 
 #include "analysis/report/cause_text.h"
 #include "analysis/report/changes.h"
@@ -16,24 +18,45 @@ namespace paceline::analysis {
 namespace verdict_parts {
 
 constexpr double little_lost = 0.02;  // of the time that N ranks took
-constexpr const char* from_tables =
-    "The table has total times only: record the runs (`paceline record`) to learn what limits them.";
+constexpr const char* from_tables = "First record the runs (`paceline record`) to learn what limits them.";
+
+// What a verdict leaves out, in this order, until it has few words; the reasons and the tables have it. Never the
+// cause.
+enum class Cut { nothing, serial_time, nobody_late, doubt, only_host, details, uncertain_change, second_rank, end };
+
+// A number and its unit are one word.
+std::size_t words(const std::string& text) {
+  std::istringstream in(text);
+  std::string last;
+  std::size_t count = 0;
+  for (std::string word; in >> word; last = word) {
+    const std::string unit = word.substr(0, word.find_first_of(",.;:)"));
+    const bool after_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
+    if (!after_number || (unit != "s" && unit != "ms" && unit != "%")) ++count;
+  }
+  return count;
+}
 
 std::string without_full_stop(std::string text) {
   if (text.ends_with('.')) text.pop_back();
   return text;
 }
 
-std::string rank_name(const RankSummary& rank) { return fmt::format("rank {}{}", rank.rank, on_host(rank)); }
+std::string rank_name(const RunAnalysis& run, const LateRank& late, Cut cut) {
+  const RankSummary& rank = run.per_rank[late.rank];
+  const bool has_host = run.hosts.size() > 1 || cut < Cut::only_host;
+  return fmt::format("rank {}{}", rank.rank, has_host ? on_host(rank) : "");
+}
 
 // "10.2 ms late in each step", or "10.2 ms late on average and late in 150 of 450 steps".
-std::string lateness_text(double behind_ns, std::size_t affected, std::size_t iterations) {
+std::string lateness_text(double behind_ns, std::size_t affected, std::size_t iterations, Cut cut) {
   constexpr double nearly_each = 0.9;
   std::string text = seconds(1e-9 * behind_ns) + " late";
   if (static_cast<double>(affected) >= nearly_each * static_cast<double>(iterations)) return text + " in each step";
   text += " on average";
-  if (affected > 0) text += fmt::format(" and late in {} of {} steps", affected, iterations);
-  return text;
+  if (affected == 0) return text;
+  if (cut >= Cut::details) return text + fmt::format(" ({} of {} steps)", affected, iterations);
+  return text + fmt::format(" and late in {} of {} steps", affected, iterations);
 }
 
 // Whom the tests name, and of these the one that costs most: "rank 37 on node05 holds the others up, 10.2 ms late in
@@ -42,7 +65,7 @@ struct Accused {
   const LateRank* late = nullptr;  // nullptr: nobody
   std::string holds_up, how_late;
 };
-Accused accused_of(const RunAnalysis& run) {
+Accused accused_of(const RunAnalysis& run, Cut cut) {
   const Slowest slowest = slowest_of(run);
   if (slowest.host) {
     return {.late = slowest.host,
@@ -52,12 +75,13 @@ Accused accused_of(const RunAnalysis& run) {
   if (slowest.rank) {
     const auto i = static_cast<std::size_t>(slowest.rank - run.lateness.late.data());
     const LatenessCause cause = i < run.lateness_causes.size() ? run.lateness_causes[i] : LatenessCause{};
-    Accused accused{
-        .late = slowest.rank,
-        .holds_up = rank_name(run.per_rank[slowest.rank->rank]) + " holds the others up",
-        .how_late = ", " + lateness_text(slowest.rank->behind_ns, cause.pattern.affected, run.lateness.iterations)};
+    Accused accused{.late = slowest.rank,
+                    .holds_up = rank_name(run, *slowest.rank, cut) + " holds the others up",
+                    .how_late = ", " + lateness_text(slowest.rank->behind_ns, cause.pattern.affected,
+                                                     run.lateness.iterations, cut)};
     const std::string why = run.causes ? main_cause_of_lateness(run.causes->ranks[slowest.rank->rank]) : "";
-    const bool has_place = why.find(" in the ") != std::string::npos;
+    const bool has_place = std::ranges::any_of(std::array{" in the ", " after the ", " on "},
+                                               [&](const char* place) { return why.find(place) != std::string::npos; });
     if (cause.phase && !has_place) {
       accused.how_late += fmt::format(", because its {} takes longer", slow_phase_name(*cause.phase));
     }
@@ -67,12 +91,12 @@ Accused accused_of(const RunAnalysis& run) {
   if (run.irregularity.late.empty()) return {};
   const LateRank& late = run.irregularity.late.front();
   return {.late = &late,
-          .holds_up = rank_name(run.per_rank[late.rank]) + " is irregular, not slow",
-          .how_late = fmt::format(": without it a step takes {} less on average", seconds(1e-9 * late.behind_ns))};
+          .holds_up = rank_name(run, late, cut) + " is irregular, not slow",
+          .how_late = fmt::format(": it costs a step {} on average", seconds(1e-9 * late.behind_ns))};
 }
 
 // Why nobody is named as late; a rank for whose evaluation or checkpoint the others wait is named for that.
-std::string nobody_text(const RunAnalysis& run) {
+std::string nobody_text(const RunAnalysis& run, Cut cut) {
   constexpr double much = 0.05;  // of the wall time
   for (const LoneInterludes& lone : run.lone_interludes) {
     if (share(lone.waited_ns, run.wall_ns) < much) continue;
@@ -81,9 +105,9 @@ std::string nobody_text(const RunAnalysis& run) {
                        run.per_rank.size() == 2 ? "the other rank waits" : "the other ranks wait",
                        duration(lone.waited_ns));
   }
-  if (run.per_rank.size() < 2 || run.lateness.iterations == 0) return "";
+  if (run.per_rank.size() < 2 || run.lateness.iterations == 0 || cut >= Cut::second_rank) return "";
   const std::string unknown = why_lateness_is_unknown(run);
-  return unknown.empty() ? "no rank is late beyond chance" : unknown;
+  return unknown.empty() && cut < Cut::nobody_late ? "no rank is late beyond chance" : unknown;
 }
 
 // The copies of all GPUs by their name, "Memcpy HtoD (pinned -> GPU 0)"; the ranks' sums together.
@@ -187,10 +211,11 @@ bool lacks_cpus_first(const RunAnalysis& run) {
 }
 
 // CPUs that the run lacked, and who holds the others up beside that.
-std::string state_of_starved(const RunAnalysis& run) {
+std::string state_of_starved(const RunAnalysis& run, Cut cut) {
   std::string text = starved_cost_text(run) + other_program_text(run);
-  const Accused accused = accused_of(run);
-  if (accused.late != nullptr && (slowest_of(run).host != nullptr || !is_starved_as_others(run, accused.late->rank))) {
+  const Accused accused = accused_of(run, cut);
+  if (accused.late != nullptr && cut < Cut::second_rank &&
+      (slowest_of(run).host != nullptr || !is_starved_as_others(run, accused.late->rank))) {
     text += "; " + accused.holds_up;
   }
   return capitalised(std::move(text));
@@ -205,21 +230,21 @@ std::string step_text(const RunAnalysis& run) {
 
 // What a step costs, and the one reason that costs most: a rank, slow iterations, or else what all ranks do. `change`
 // is the sentence behind it.
-std::string state_of_run(const Report& report, const RunAnalysis& run, const std::string& change) {
-  if (lacks_cpus_first(run)) return state_of_starved(run) + ".";
+std::string state_of_run(const Report& report, const RunAnalysis& run, const std::string& change, Cut cut) {
+  if (lacks_cpus_first(run)) return state_of_starved(run, cut) + ".";
   const bool alone = report.scaling.comparisons.empty() && report.scaling.points.size() < 2;
   const bool has_steps =
       run.iterations.count > 0 && (report.runs.size() == 1 || (run.efficiencies && run.ranks > 1 && alone));
   std::string text = has_steps ? step_text(run) : without_full_stop(report.headline);
-  const Accused accused = accused_of(run);
+  const Accused accused = accused_of(run, cut);
   const LongerCauses* slow = slow_iterations(run);
   const double steps_ns = std::accumulate(run.lateness_table.step_ns.begin(), run.lateness_table.step_ns.end(), 0.0);
   const double accused_ns = accused.late == nullptr ? 0 : accused.late->share_of_step * steps_ns;
   const char* const joint = has_steps ? ": " : "; ";
   if (slow != nullptr && slow->excess_ns > accused_ns) {
     text += joint + slow_iterations_text(*slow, true);
-    if (is_starved(run)) text += "; " + starved_cost_text(run);
-    if (accused.late != nullptr) text += "; " + accused.holds_up;
+    if (is_starved(run) && cut < Cut::second_rank) text += "; " + starved_cost_text(run);
+    if (accused.late != nullptr && cut < Cut::second_rank) text += "; " + accused.holds_up;
   } else if (accused.late != nullptr) {
     text += joint;
     if (has_steps) text += costlier_communication(run, *accused.late, steps_ns);
@@ -227,7 +252,7 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
   } else if (const std::string limit = limit_of_run(run, !has_steps); !limit.empty()) {
     text += joint + limit;
   }
-  const std::string nobody = accused.late == nullptr ? nobody_text(run) : "";
+  const std::string nobody = accused.late == nullptr ? nobody_text(run, cut) : "";
   if (!nobody.empty() && change.find(nobody) == std::string::npos) text += "; " + nobody;
   return text + ".";
 }
@@ -241,33 +266,31 @@ std::string speed_text(const Report& report, const ScalingPoint& point) {
   return text;
 }
 
-// "; test accuracy 91.0 % on 4 ranks and 93.0 % on one", because speed without accuracy says little. "" where it
-// is not known.
-std::string accuracy_text(const Report& report, const ScalingPoint& point) {
-  if (!point.baseline || !point.accuracy) return "";
+// "; test accuracy 91.0 % (one rank: 93.0 %)", because speed without accuracy says little. "" where it is not known.
+std::string accuracy_text(const Report& report, const ScalingPoint& point, Cut cut) {
+  if (!point.baseline || !point.accuracy || cut >= Cut::details) return "";
   const auto& one = report.scaling.points[*point.baseline].accuracy;
   if (!one) return "";
-  return fmt::format("; test accuracy {} on {} ranks and {} on one", percent(*point.accuracy), point.ranks,
-                     percent(*one));
+  return fmt::format("; test accuracy {} (one rank: {})", percent(*point.accuracy), percent(*one));
 }
 
-std::string state_of_scaling(const Report& report, const LostTime& lost) {
+std::string state_of_scaling(const Report& report, const LostTime& lost, Cut cut) {
   const RunAnalysis& run = report.runs[lost.many.front()];
   std::string text = speed_text(report, report.scaling.points[lost.point]);
   const double beyond = lost.actual_s - lost.ideal_s;
   const auto causes = lost_causes(report, lost);
   if (is_starved(run)) {
-    text = state_of_starved(run) + ". " + text;
+    if (text.starts_with('I')) text[0] = 'i';
+    text = state_of_starved(run, cut) + "; " + text;
   } else if (causes.empty() || beyond < little_lost * lost.actual_s) {
     text += "; next to nothing is lost to a perfect division";
   } else {
-    text += fmt::format("; {} of the {} lost are {}", seconds(causes.front().seconds), seconds(beyond),
-                        causes.front().name);
+    text +=
+        fmt::format("; {} of {} lost are {}", seconds(causes.front().seconds), seconds(beyond), causes.front().name);
   }
-  if (const Accused accused = accused_of(run); accused.late != nullptr && !is_starved(run)) {
-    text += ", and " + accused.holds_up;
-  }
-  return text + accuracy_text(report, report.scaling.points[lost.point]) + ".";
+  const Accused accused = accused_of(run, cut);
+  if (accused.late != nullptr && !is_starved(run) && cut < Cut::second_rank) text += ", and " + accused.holds_up;
+  return text + accuracy_text(report, report.scaling.points[lost.point], cut) + ".";
 }
 
 // The ranks that PyTorch's Flight Recorder shows to be at fault, and what each one did not do.
@@ -287,17 +310,16 @@ Faults faults_of(const RunAnalysis& run) {
 }
 
 // A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
-std::string repair_text(const RunAnalysis& run) {
+std::string repair_text(const RunAnalysis& run, Cut cut) {
   if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    return fmt::format("First find out what {} did instead: look at the stacks and the GPUs there.",
-                       rank_list(faults.ranks));
+    return fmt::format("First find out what {} did instead{}.", rank_list(faults.ranks),
+                       cut < Cut::details ? ": look at the stacks and the GPUs there" : "");
   }
   if (!run.hangs.empty()) {
     std::vector<int> missing;
     for (const auto& rank : run.hangs.front().missing) missing.push_back(rank.rank);
-    return fmt::format(
-        "First find out why {} did not come to that call: the viewer shows the last ranges (`paceline view {}`).",
-        rank_list(missing), run.path);
+    return fmt::format("First find out why {} did not come: `paceline view {}` shows the last ranges.",
+                       rank_list(missing), run.path);
   }
   if (!run.damage.empty()) {
     return "First get the whole trace: copy the damaged file again, or record again, because the report refuses what "
@@ -308,13 +330,14 @@ std::string repair_text(const RunAnalysis& run) {
            "depends on the lost events.";
   }
   if (run.failed) return "First find out why the program failed: its figures cover only what ran.";
-  return run.ended ? "" : "First find out why the job did not end by itself: its figures cover only what ran.";
+  return run.ended ? "" : "First find out why the job did not end: its figures cover only what ran.";
 }
 
-std::string state_of_broken(const Report& report, const RunAnalysis& run) {
+std::string state_of_broken(const Report& report, const RunAnalysis& run, Cut cut) {
   const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
   std::string text;
-  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
+  if (Faults faults = faults_of(run); !faults.ranks.empty()) {
+    if (cut >= Cut::details) faults.texts.resize(1);
     text = fmt::format("The job hangs because of {}: {}.", rank_list(faults.ranks), joined(faults.texts, "; "));
   } else if (!run.hangs.empty()) {
     text = hang_text(run.hangs.front());
@@ -328,12 +351,10 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 
 // The prediction has an interval, which is predicted for the mean step.
 std::string prediction_sentence(const Prediction& first, const std::string& brings) {
-  return fmt::format("Change first: {}; predicted mean step: {} to {} (95 %){}.", marked_title(first),
-                     seconds(first.ci95->low), seconds(first.ci95->high), brings);
+  return fmt::format("Change first: {}; predicted{}: {} to {} (95 %){}.", marked_title(first),
+                     brings.empty() ? "" : " step", seconds(first.ci95->low), seconds(first.ci95->high), brings);
 }
 
-// Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank
-// even where chance may have made the rank slow.
 // Why a prediction is no advice.
 const char* doubt_about(const Prediction& prediction) {
   return prediction.error_unknown ? "its error is not known"
@@ -341,13 +362,22 @@ const char* doubt_about(const Prediction& prediction) {
                                   : "the run is too short for an interval";
 }
 
-std::string no_change_text(const RunAnalysis& run) {
+// "No change is certain to help: "double buffering" may save 12.5 %, but its error is not known".
+std::string uncertain_text(const Prediction& change, const std::string& doubt, Cut cut) {
+  std::string text = "No change is certain to help";
+  if (cut < Cut::uncertain_change)
+    text += fmt::format(": \"{}\" may save {:.1f} %", change.title, 100 * (1 - change.ratio));
+  return cut < Cut::doubt ? text + ", but " + doubt : text;
+}
+
+// Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank
+// even where chance may have made the rank slow.
+std::string no_change_text(const RunAnalysis& run, Cut cut) {
   const Prediction* relief = best_relief(run);
   const Prediction* faster = best_faster_work(run);
   const Prediction* other = best_uncertain(run);
   if (other != nullptr && (relief == nullptr || other->ratio < relief->ratio)) {
-    return fmt::format("No change is certain to help: for \"{}\", {:.1f} % less is predicted, but {}", other->title,
-                       100 * (1 - other->ratio), doubt_about(*other));
+    return uncertain_text(*other, doubt_about(*other), cut);
   }
   if (relief == nullptr && faster != nullptr) {
     return fmt::format("Only faster computation makes a step 1 % shorter: {} is predicted to take {:.1f} % less",
@@ -359,30 +389,29 @@ std::string no_change_text(const RunAnalysis& run) {
   if (but.empty()) {
     but = slowest.rank == nullptr && slowest.host == nullptr ? "no rank is late beyond chance" : doubt_about(*relief);
   }
-  return fmt::format("No change is certain to help: for \"{}\", {:.1f} % less is predicted, but {}", relief->title,
-                     100 * (1 - relief->ratio), but);
+  return uncertain_text(*relief, but, cut);
 }
 
 std::string change_of_starved(const RunAnalysis& run) { return fmt::format("Change first: {}.", starved_remedy(run)); }
 
-std::string change_of_scaling(const Report& report, const LostTime& lost) {
+std::string change_of_scaling(const Report& report, const LostTime& lost, Cut cut) {
   const auto causes = lost_causes(report, lost);
   const RunAnalysis& run = report.runs[lost.many.front()];
   if (is_starved(run)) return change_of_starved(run);
   const Prediction* first = first_prediction(run);
   const bool by_prediction =
       first != nullptr && (causes.empty() || causes.front().predicted || gain_s(run, *first) > causes.front().seconds);
-  if (!by_prediction && causes.empty()) return no_change_text(run) + ".";
+  if (!by_prediction && causes.empty()) return no_change_text(run, cut) + ".";
   const double gone_s = by_prediction ? gain_s(run, *first) : causes.front().seconds;
   const auto s = speed_up_without(report, lost, gone_s);
   if (by_prediction) {
-    return prediction_sentence(*first, s ? fmt::format(", for a speed-up of about {}", fixed(*s, 2)) : "");
+    return prediction_sentence(*first, s ? fmt::format(", speed-up about {}", fixed(*s, 2)) : "");
   }
   return fmt::format("Change first: {}{}.", causes.front().remedy,
-                     s ? fmt::format(", for a speed-up of up to about {}", fixed(*s, 2)) : "");
+                     s ? fmt::format(" (speed-up at most {})", fixed(*s, 2)) : "");
 }
 
-std::string change_of_run(const RunAnalysis& run) {
+std::string change_of_run(const RunAnalysis& run, Cut cut) {
   if (lacks_cpus_first(run)) return change_of_starved(run);
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(*first, "");
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
@@ -394,15 +423,42 @@ std::string change_of_run(const RunAnalysis& run) {
     if (copies.ns > gpus.compute_ns && 2 * copies.ns > gpus.span_ns) {
       return fmt::format("First copy less, or beside the computation, which takes {}.", duration(gpus.compute_ns));
     }
-    return "First name the training steps, so that the report can break them down.";
+    return "First name the training steps: then the report breaks them down.";
   }
-  const std::string none = run.what_if ? no_change_text(run) : "";
-  if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
+  const std::string none = run.what_if ? no_change_text(run, cut) : "";
+  if (!run.breakdown || (cut >= Cut::serial_time && !none.empty()) ||
+      run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
     return none.empty() ? "" : none + ".";
   }
   return fmt::format("{}{} ({} of the wall time) do not shrink with ranks.", none.empty() ? "" : none + "; ",
                      duration(run.breakdown->serial_ns),
                      percent(share(run.breakdown->serial_ns, run.breakdown->wall_ns)));
+}
+
+ReportVerdict verdict_with(const Report& report, Cut cut) {
+  const auto broken =
+      std::ranges::find_if(report.runs, [&](const RunAnalysis& run) { return !repair_text(run, cut).empty(); });
+  const bool nothing_else = report.scaling.points.size() < 2;
+  if (broken != report.runs.end() && nothing_else) {
+    return {state_of_broken(report, *broken, cut), repair_text(*broken, cut)};
+  }
+  if (const LostTime* lost = headline_lost_time(report)) {
+    return {state_of_scaling(report, *lost, cut), change_of_scaling(report, *lost, cut)};
+  }
+  if (const auto focus = focus_of(report)) {
+    const RunAnalysis& run = report.runs[*focus];
+    const std::string change = broken != report.runs.end() ? repair_text(*broken, cut) : change_of_run(run, cut);
+    return {state_of_run(report, run, change, cut), change};
+  }
+  if (const ScalingPoint* best = headline_point(report.scaling)) {
+    std::string state = speed_text(report, *best);
+    const auto& fits = report.scaling.fits;
+    if (!fits.empty() && !fits.front().misfit && fits.front().serial_fraction < 1) {
+      state += fmt::format("; by Amdahl's law, {} of the work does not shrink", fixed(fits.front().serial_fraction, 3));
+    }
+    return {state + accuracy_text(report, *best, cut) + ".", from_tables};
+  }
+  return {report.headline, from_tables};
 }
 
 }  // namespace verdict_parts
@@ -429,27 +485,13 @@ const LostTime* headline_lost_time(const Report& report) {
 
 ReportVerdict verdict_of(const Report& report) {
   using namespace verdict_parts;
-  const auto broken =
-      std::ranges::find_if(report.runs, [](const RunAnalysis& run) { return !repair_text(run).empty(); });
-  const bool nothing_else = report.scaling.points.size() < 2;
-  if (broken != report.runs.end() && nothing_else) return {state_of_broken(report, *broken), repair_text(*broken)};
-  if (const LostTime* lost = headline_lost_time(report)) {
-    return {state_of_scaling(report, *lost), change_of_scaling(report, *lost)};
+  constexpr std::size_t most_words = 40;
+  ReportVerdict verdict;
+  for (int cut = 0; cut < static_cast<int>(Cut::end); ++cut) {
+    verdict = verdict_with(report, static_cast<Cut>(cut));
+    if (words(verdict.state) + words(verdict.change) <= most_words) break;
   }
-  if (const auto focus = focus_of(report)) {
-    const RunAnalysis& run = report.runs[*focus];
-    const std::string change = broken != report.runs.end() ? repair_text(*broken) : change_of_run(run);
-    return {state_of_run(report, run, change), change};
-  }
-  if (const ScalingPoint* best = headline_point(report.scaling)) {
-    std::string state = speed_text(report, *best);
-    const auto& fits = report.scaling.fits;
-    if (!fits.empty() && !fits.front().misfit && fits.front().serial_fraction < 1) {
-      state += fmt::format("; by Amdahl's law, {} of the work does not shrink", fixed(fits.front().serial_fraction, 3));
-    }
-    return {state + accuracy_text(report, *best) + ".", from_tables};
-  }
-  return {report.headline, from_tables};
+  return verdict;
 }
 
 }  // namespace paceline::analysis

@@ -137,21 +137,23 @@ void FindingsBar::show_change() {
   fit();
 }
 
-void FindingsBar::cut_texts(int most) {
-  for (QToolButton* button : findings_) {
+void FindingsBar::cut_texts(std::size_t count, int most) {
+  for (std::size_t i = 0; i < count; ++i) {
+    QToolButton* button = findings_[i];
     const QString text = button->fontMetrics().elidedText(button->accessibleName(), Qt::ElideRight, most);
     button->setText(QString(text).replace("&", "&&"));
   }
 }
 
-// Long findings are cut where not all of them fit, so that more of them are seen.
+// Long findings are cut where not all of them fit, so that more of them are seen. The first one, the verdict, gets the
+// room that is left, because its cause is at its end.
 void FindingsBar::fit() {
   constexpr int most_if_cut = 420;
   const int room = width() - 16, for_all = fontMetrics().horizontalAdvance("99 findings") + 40;
-  cut_texts(room);
+  cut_texts(findings_.size(), room);
   int needed_for_all = 0;
   for (const QToolButton* button : findings_) needed_for_all += button->sizeHint().width() + layout_->spacing();
-  if (needed_for_all > room) cut_texts(most_if_cut);
+  if (needed_for_all > room) cut_texts(findings_.size(), most_if_cut);
   int used = 0;
   std::size_t shown = 0;
   while (shown < findings_.size()) {
@@ -160,6 +162,8 @@ void FindingsBar::fit() {
     used += needed;
     ++shown;
   }
+  const int left = room - used - (shown < findings_.size() ? for_all : 0);
+  if (needed_for_all > room && shown > 0) cut_texts(1, most_if_cut + left);
   for (std::size_t i = 0; i < findings_.size(); ++i) findings_[i]->setVisible(i < shown);
   all_->setVisible(shown < findings_.size());
   const std::size_t more = findings_.size() - shown;

@@ -32,9 +32,9 @@ class FindingsBar : public QWidget {
   // One entry of the bar, and what a click on it does.
   QToolButton* add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked);
   void show_insight();
-  void show_change();        // the change to make first, which comes later
-  void cut_texts(int most);  // to this number of pixels
-  void fit();                // hides the findings that have no room; the last button lists all
+  void show_change();                           // the change to make first, which comes later
+  void cut_texts(std::size_t count, int most);  // to this number of pixels
+  void fit();                                   // hides the findings that have no room; the last button lists all
   void go_to(const ShownFinding& finding);
 
   Document& document_;

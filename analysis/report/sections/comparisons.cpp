@@ -96,8 +96,7 @@ std::string comparison_text(const Scaling& scaling, const Comparison& comparison
     case Verdict::unknown:
       break;
   }
-  return text +
-         fmt::format(": the ratio of their speeds is {}. Whether that is more than noise is not known.", ratio(false));
+  return text + fmt::format(": the ratio of their speeds is {}, which may be noise.", ratio(false));
 }
 
 }  // namespace paceline::analysis

@@ -327,5 +327,19 @@ TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {
   EXPECT_TRUE(is_seen(page->findChild<QDockWidget*>("What-if")->widget()));
 }
 
+TEST_F(Page, TheBarGivesTheVerdictTheRoomThatIsLeft) {
+  auto* bar = page->findChild<FindingsBar*>();
+  const auto buttons = bar->findChildren<QToolButton*>();
+  const QString verdict = QString::fromStdString(page->document().report()->verdict.state);
+  const auto first = std::ranges::find(buttons, verdict, &QToolButton::accessibleDescription);
+  ASSERT_NE(first, buttons.end());
+  for (const int width : {700, 800, 900, 1000}) {
+    bar->resize(width, bar->height());
+    int used = 0;
+    for (const QToolButton* button : buttons) used += button->isVisibleTo(bar) ? button->sizeHint().width() : 0;
+    EXPECT_TRUE((*first)->text() == (*first)->accessibleName() || used > width - 100) << width << ": " << used;
+  }
+}
+
 }  // namespace
 }  // namespace paceline::viewer

@@ -205,6 +205,11 @@ TEST(ReportCauses, ALateRankHasACauseInTheVerdict) {
   ASSERT_NE(waiting, nullptr);
   EXPECT_THAT(waiting->text, HasSubstr(" Its preprocess takes "));
   EXPECT_THAT(waiting->text, HasSubstr("of that it was blocked, in the range preprocess"));
+  // Where the place is known, the phase that takes longer is not needed as well.
+  std::vector<RunAnalysis> runs = report.runs;
+  runs[0].causes->ranks[1].place->after = true;
+  EXPECT_THAT(build_report(std::move(runs)).verdict.state,
+              HasSubstr(" late in each step, mostly blocked after the range preprocess."));
 }
 
 TEST(ReportCauses, WhoeverHoldsPythonsLockIsNamedAndNotWhoWaitsForIt) {
@@ -265,7 +270,7 @@ TEST(ReportCauses, AnEvaluationOfOneRankIsNamedWithWhatItCosts) {
   EXPECT_NEAR(*alone->cost_s, 1 - 5 * 0.04, 0.02);  // rank 1 first computes for 40 ms
   EXPECT_EQ(alone->places.at(0).rank, 0U);
   EXPECT_THAT(report.verdict.state,
-              HasSubstr(" late in 5 of 90 steps, mostly computing longer in the range evaluate."));
+              HasSubstr(" late on average (5 of 90 steps), mostly computing longer in the range evaluate."));
   const Finding* slow = finding(report, "slow iterations");
   ASSERT_NE(slow, nullptr);
   EXPECT_THAT(slow->text, HasSubstr(", in the range evaluate: "));
