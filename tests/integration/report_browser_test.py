@@ -6,9 +6,11 @@ Opens the HTML report of a run in a browser without a window and moves the mouse
 moves it, a double click shows everything again, and the pointer over an iteration shows its figures. RUN has at least 8 iterations on
 at least 2 ranks. Exit status 77: there is no chromium.
 """
+import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +135,12 @@ def check_heat_map(browser):
     assert after[0][1] - after[0][0] < before[0][1] - before[0][0], "a range of iterations"
 
 
+def check_print(browser):
+    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 1 <= pages <= 8, f"{pages} printed pages"
+
+
 def main():
     paceline, run = sys.argv[1], sys.argv[2]
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -149,6 +157,7 @@ def main():
         try:
             check_iterations(browser)
             check_heat_map(browser)
+            check_print(browser)
         finally:
             browser.end()
     print("the charts of the report answer the mouse")

@@ -119,8 +119,12 @@
       // A matrix of cells, the stronger coloured the larger their size; values below 0 have a colour of their own.
       heat(d) {
         const above = dark.matches ? "#ff8a3d" : "#d55e00", below = dark.matches ? "#56b4e9" : "#0072b2";
-        const some = (scale, labels, most) => labels.map((_, i) => i).filter(i => i >= scale.min && i <= scale.max)
-          .filter((_, i, shown) => i % Math.ceil(shown.length / most) === 0).map(value => ({ value }));
+        const some = (scale, labels, most) => {
+          const letters = labels.reduce((longest, label) => Math.max(longest, String(label).length), 0);
+          const room = scale.isHorizontal() ? Math.min(most, scale.width / (8 * (letters + 1))) : most;
+          return labels.map((_, i) => i).filter(i => i >= scale.min && i <= scale.max)
+            .filter((_, i, shown) => i % Math.ceil(shown.length / room) === 0).map(value => ({ value }));
+        };
         const place = (title, labels, most) => ({ ...axis(title), type: "linear", min: -0.5, max: labels.length - 0.5, grid: { display: false },
           afterBuildTicks: scale => { scale.ticks = some(scale, labels, most); },
           ticks: { callback: value => labels[value], autoSkip: true, maxRotation: 0 } });
