@@ -132,7 +132,9 @@ TEST_F(InjectRecorder, NamesOfManyThreadsAreRecordedOnce) {
   });
   const RecordedFile file = only_file();
   std::map<std::string, int> names, marks;
-  for (const RecordedEvent& event : file.of(EventType::name)) ++names[event.name];
+  for (const RecordedEvent& event : file.of(EventType::name)) {
+    if (event.name.starts_with("name ")) ++names[event.name];  // in a slow run the recorder's counters have names, too
+  }
   for (const RecordedEvent& event : file.of(EventType::mark)) ++marks[event.name];
   EXPECT_EQ(names.size(), 500u);
   EXPECT_EQ(marks.size(), 500u);
