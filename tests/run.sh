@@ -51,14 +51,16 @@ packages() {
 
 coverage() {
   samples/configure.sh coverage -DPACELINE_TESTS=ON -DPACELINE_TRAINER=OFF -DPACELINE_VIEWER=OFF -DPACELINE_CUDA=OFF || return 1
-  local programs program
+  local programs program status=0
   mapfile -t programs < <(ninja -C build/coverage -t targets all | grep -oE '^test_(analysis|profiler)_[a-z_]+' | sort -u)
   cmake --build --preset coverage --target paceline "${programs[@]}" || return 1
   find build/coverage -name '*.gcda' -delete
   for program in "${programs[@]}"; do
-    "build/coverage/tests/$program" --gtest_brief=1 || return 1
+    "build/coverage/tests/$program" --gtest_brief=1 || status=1
   done
-  gcovr --root . --filter analysis/ --filter profiler/ --gcov-ignore-parse-errors --txt build/coverage/coverage.txt --print-summary build/coverage
+  gcovr --root . --filter analysis/ --filter profiler/ --gcov-ignore-parse-errors --txt build/coverage/coverage.txt \
+    --print-summary build/coverage || status=1
+  return $status
 }
 
 for stage in "$@"; do
