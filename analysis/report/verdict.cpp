@@ -333,11 +333,10 @@ std::string repair_text(const RunAnalysis& run, Cut cut) {
   return run.ended ? "" : "First find out why the job did not end: its figures cover only what ran.";
 }
 
-std::string state_of_broken(const Report& report, const RunAnalysis& run, Cut cut) {
+std::string state_of_broken(const Report& report, const RunAnalysis& run) {
   const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
   std::string text;
-  if (Faults faults = faults_of(run); !faults.ranks.empty()) {
-    if (cut >= Cut::details) faults.texts.resize(1);
+  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
     text = fmt::format("The job hangs because of {}: {}.", rank_list(faults.ranks), joined(faults.texts, "; "));
   } else if (!run.hangs.empty()) {
     text = hang_text(run.hangs.front());
@@ -440,7 +439,7 @@ ReportVerdict verdict_with(const Report& report, Cut cut) {
       std::ranges::find_if(report.runs, [&](const RunAnalysis& run) { return !repair_text(run, cut).empty(); });
   const bool nothing_else = report.scaling.points.size() < 2;
   if (broken != report.runs.end() && nothing_else) {
-    return {state_of_broken(report, *broken, cut), repair_text(*broken, cut)};
+    return {state_of_broken(report, *broken), repair_text(*broken, cut)};
   }
   if (const LostTime* lost = headline_lost_time(report)) {
     return {state_of_scaling(report, *lost, cut), change_of_scaling(report, *lost, cut)};
