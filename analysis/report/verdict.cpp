@@ -212,12 +212,12 @@ bool lacks_cpus_first(const RunAnalysis& run) {
 
 // CPUs that the run lacked, and who holds the others up beside that.
 std::string state_of_starved(const RunAnalysis& run, Cut cut) {
-  std::string text = starved_cost_text(run) + other_program_text(run);
+  std::string text = starved_cost_text(run);
   const Accused accused = accused_of(run, cut);
-  if (accused.late != nullptr && cut < Cut::second_rank &&
-      (slowest_of(run).host != nullptr || !is_starved_as_others(run, accused.late->rank))) {
-    text += "; " + accused.holds_up;
-  }
+  const bool names_rank =
+      accused.late != nullptr && (slowest_of(run).host != nullptr || !is_starved_as_others(run, accused.late->rank));
+  if (!names_rank || cut < Cut::details) text += other_program_text(run);  // the change names the program, too
+  if (names_rank) text += "; " + accused.holds_up;
   return capitalised(std::move(text));
 }
 

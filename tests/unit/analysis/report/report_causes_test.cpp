@@ -127,6 +127,15 @@ TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedWhereTheOthersHaveCpus) {
   }
 }
 
+// Where the words are too many, the program goes, which the change names as well, and the rank stays.
+TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedBeforeTheProgram) {
+  const auto delay = [](int rank, int i) { return Delay{.waits_ms = (rank == 1 ? 30 : 0) + (i * 7 + rank * 3) % 3}; };
+  const Report report = report_of({.iterations = 60, .delay = delay, .other_program = "cc1plus", .further_cpus = 0.5});
+  EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank"));
+  EXPECT_THAT(report.verdict.state, ::testing::EndsWith("; rank 1 holds the others up."));
+  EXPECT_THAT(report.verdict.change, HasSubstr("CPUs that cc1plus and others do not use"));
+}
+
 // Two ranks that may run on two CPUs and kept 1.6 of them busy.
 TEST(ReportCauses, RanksWhoseOwnThreadsTakeTheCpusAreToldToUseMore) {
   Trace trace =
