@@ -132,12 +132,16 @@ MainPart main_part(const LossParts& parts) {
   return main;
 }
 
-// ", mostly blocked in the function load (train.py:41)"; "" where no cause explains half of the loss.
+// ", mostly blocked in the function load (train.py:41)"; only the function where no cause explains half of the loss,
+// and "" where it does not either.
 std::string mostly_text(const LossParts& parts, const std::optional<CausePlace>& place,
                         const std::optional<CauseFunction>& function) {
   const MainPart main = main_part(parts);
-  if (main.cause == LossCause::unknown || main.share < most_of_loss) return "";
-  return fmt::format(", mostly {}{}", participle(main.cause), place_text(main.cause, place, function));
+  const std::string where = place_text(main.cause, place, function);
+  if (main.cause == LossCause::unknown || main.share < most_of_loss) {
+    return where.starts_with(" in the function ") ? ", mostly" + where : "";
+  }
+  return fmt::format(", mostly {}{}", participle(main.cause), where);
 }
 
 std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,

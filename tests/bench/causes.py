@@ -141,11 +141,12 @@ def judged(cause, text, report, truth):
     rank = slow[0]["rank"] if slow else None
     phase = slow[0].get("phase") if slow else None
     main = causes.get("main")
-    cpu = main in ("no_cpu", "throttled")
+    slow_first = re.search("iterations? [0-9, andto–]+(more )?took", text.split("Seconds that more ranks")[0])
+    cpu = main in ("no_cpu", "throttled") and not slow_first
     parts = {}
     if cpu:
         parts, named = lost, main
-    elif slow:
+    elif slow and not slow_first:
         parts = next(of for of in one["per_rank"] if of["rank"] == rank)["causes"]["caused_ns"]
         named = max(parts, key=parts.get)
         if cause == "page_faults" and "waited for major page faults" in text:  # the kernel's work for them is computing

@@ -239,6 +239,23 @@ TEST(ReportCauses, WhoeverHoldsPythonsLockIsNamedAndNotWhoWaitsForIt) {
               HasSubstr("it was blocked on Python's lock, held by load, in the function main (train.py:7)"));
 }
 
+// A function may explain a loss of which no cause explains half, such as an fsync, which also computes.
+TEST(ReportCauses, TheFunctionOfSlowIterationsIsNamedWhereNoCauseExplainsMost) {
+  const Trace trace = trace_of({.iterations = 60, .delay = [](int, int i) {
+                                  const int ms = i % 10 == 9 ? 50 : 0;
+                                  return Delay{.runs_ms = ms, .waits_ms = ms, .sleeps_ms = ms + ms / 5};
+                                }});
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(RunIndex(trace), "run"));
+  runs[0].causes->slow->place.reset();
+  EXPECT_THAT(build_report(runs).verdict.state, ::testing::EndsWith(" took 960 ms longer in all."));
+  runs[0].causes->slow->function = {
+      .function = "save", .file = "train.py", .line = 7, .innermost = "", .call_file = "", .share = 0.9};
+  EXPECT_THAT(build_report(runs).verdict.state, HasSubstr(" longer in all, mostly in the function save (train.py:7)"));
+  runs[0].causes->slow->function->share = 0.4;
+  EXPECT_THAT(build_report(runs).verdict.state, Not(HasSubstr("save")));
+}
+
 // The other rank loses 30 ms for it, which is less in the mean of two ranks than the 20 ms that both lose.
 TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
   const Report report = report_of({.iterations = 60, .delay = [](int rank, int i) {
