@@ -89,7 +89,7 @@ class Contrasts {
   std::size_t compared() const { return compared_.size(); }
 
   // Takes the column that is furthest above the mean of the others out of the comparison, in units of its error: the
-  // variance of the mean is `factor` times that of the blocks. `p_of` is the chance to be so many errors above.
+  // variance of the mean is `factor` times that of the blocks. `p_of` gives the chance of a mean so many errors above.
   template <typename POf>
   Suspect take_largest(double factor, const POf& p_of) {
     std::vector<double> sorted;
