@@ -88,8 +88,9 @@ class Contrasts {
   }
   std::size_t compared() const { return compared_.size(); }
 
-  // Takes the column that is furthest above the mean of the others out of the comparison, in units of its error: the
-  // variance of the mean is `factor` times that of the blocks. `p_of` gives the chance of a mean so many errors above.
+  // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
+  // variance of the mean is that of the blocks times `factor`. p_of(t) is the p-value of a mean t standard errors
+  // above.
   template <typename POf>
   Suspect take_largest(double factor, const POf& p_of) {
     std::vector<double> sorted;
