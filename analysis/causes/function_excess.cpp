@@ -14,7 +14,7 @@ namespace function_excess_parts {
 
 constexpr int permutations = 999;
 constexpr std::size_t most_tested = 100;  // functions in slow iterations: those whose times vary most
-constexpr double level = 0.05, least_of_largest = 0.8;
+constexpr double level = 0.05, least_of_largest = 0.8, least_of_call = 0.25;
 
 // Share of permutations, the given order among them, whose largest statistic reaches each function's own.
 template <class Statistics>
@@ -130,6 +130,16 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
     if (is_own(f) && (!own || depth_of(f) > depth_of(*own))) own = f;
   }
   const std::size_t chosen = own.value_or(*innermost);
+  // A system call of which the thread's own work is a part, such as fsync, is never most of the time.
+  if (chosen == *innermost) {
+    double most = least_of_call * largest;
+    for (std::size_t f = 0; f < names_.size(); ++f) {
+      const bool is_call = !system_call(trace_->names[names_[f].key.function]).empty();
+      if (!is_call || p[f] > level || excess[f] < most || depth_of(f) < depth_of(chosen)) continue;
+      most = excess[f];
+      innermost = f;
+    }
+  }
   const Function& function = names_[chosen];
   CauseFunction cause{.function = trace_->names[function.key.function],
                       .file = trace_->names[function.key.file],

@@ -61,7 +61,7 @@ struct CausePlace {
 struct CauseFunction {
   std::string function, file;
   std::uint32_t line = 0;  // 0: not known
-  std::string innermost;   // the function that it called, where that explains as much; or ""
+  std::string innermost;   // what it called that explains as much, or the system call that is a part; or ""
   std::string call_file;   // of a system call as innermost function: the file, or the directory, of most of that time
   double share = 0;        // of the lost time
   double p = 1;            // of the test

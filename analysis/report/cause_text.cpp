@@ -6,6 +6,7 @@
 #include "analysis/report/values.h"
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
+#include "analysis/trace/stack_frames.h"
 
 namespace paceline::analysis {
 namespace cause_text_parts {
@@ -85,7 +86,9 @@ std::string function_text(const CauseFunction& function) {
 }
 
 // Whom the samples name by the call, not by the function that waits: "Python's lock, held by load".
-bool is_lock(const CauseFunction& function) { return function.call_file.starts_with("Python's lock"); }
+bool is_lock(LossCause cause, const CauseFunction& function) {
+  return is_sleep(cause) && function.call_file.starts_with("Python's lock");
+}
 
 // " in the function load (train.py:41)", " on Python's lock, held by load", else " in the range load" or " after the
 // range load"; only for what a thread did itself.
@@ -94,7 +97,7 @@ std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
   constexpr double clear = 0.5;  // of the lost time
   if (!is_sleep(cause) && cause != LossCause::computing) return "";
   if (function && function->share >= clear) {
-    return is_lock(*function) ? " on " + function->call_file : " in the function " + function_text(*function);
+    return is_lock(cause, *function) ? " on " + function->call_file : " in the function " + function_text(*function);
   }
   if (place && place->cause == cause && place->share >= clear) {
     return (place->after ? " after the range " : " in the range ") + place->range;
@@ -108,7 +111,8 @@ std::string whole_place_text(LossCause cause, const std::optional<CausePlace>& p
   std::string text = place_text(cause, place, function);
   if (text.empty()) return text;
   if (text.starts_with(" on ")) return text + ", in the function " + function_text(*function);
-  if (text.starts_with(" in the function ") && !function->innermost.empty()) {
+  const bool called = is_sleep(cause) || (function && system_call(function->innermost).empty());
+  if (called && text.starts_with(" in the function ") && !function->innermost.empty()) {
     text += fmt::format(", which called {}", function->innermost);
     if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);
   }

@@ -113,6 +113,34 @@ TEST(FunctionExcess, NamesTheFileOfASystemCall) {
   }
 }
 
+// An fsync also computes, where no sample sees the call. It is named if it is a large part of the function.
+TEST(FunctionExcess, NamesASystemCallThatIsAPartOfAFunction) {
+  for (const int one_of : {2, 8}) {
+    Sampled job({.iterations = 60, .delay = [](int, int i) { return Delay{.sleeps_ms = i % 10 == 9 ? 60 : 0}; }});
+    job.sample(true);
+    Trace& trace = job.trace;
+    const FrameId fsync = trace.stacks.frame({trace.names.intern("[fsync]"), trace.names.intern("/data/0.bin"), 0});
+    const FrameId read = trace.stacks.frame({trace.names.intern("[read]"), trace.names.intern("/data/1.bin"), 0});
+    int number = 0;
+    for (Rank& rank : trace.ranks) {
+      for (StackId& stack : rank.tracks[0].stacks.stack) {
+        if (stack == 0 || trace.stacks.innermost(stack) != job.sleep) continue;
+        stack = trace.stacks.caller(stack);
+        ++number;
+        if (number % one_of == 0)
+          stack = trace.stacks.stack(stack, fsync);
+        else if (number % 9 == 1)
+          stack = trace.stacks.stack(stack, read);
+      }
+    }
+    const RunAnalysis run = analysed(trace);
+    ASSERT_TRUE(run.causes->slow && run.causes->slow->function);
+    EXPECT_EQ(run.causes->slow->function->function, "slow");
+    EXPECT_EQ(run.causes->slow->function->innermost, one_of == 2 ? "[fsync]" : "");
+    EXPECT_EQ(run.causes->slow->function->call_file, one_of == 2 ? "/data/0.bin" : "");
+  }
+}
+
 // The delay is there, but samples are the same mixture everywhere.
 TEST(FunctionExcess, ChanceNamesSeldom) {
   int named = 0;

@@ -252,7 +252,14 @@ TEST(ReportCauses, TheFunctionOfSlowIterationsIsNamedWhereNoCauseExplainsMost) {
   runs[0].causes->slow->function = {
       .function = "save", .file = "train.py", .line = 7, .innermost = "", .call_file = "", .share = 0.9};
   EXPECT_THAT(build_report(runs).verdict.state, HasSubstr(" longer in all, mostly in the function save (train.py:7)"));
-  runs[0].causes->slow->function->share = 0.4;
+  // A call is named with what was slept in it, and not with what the function computed.
+  auto& slow = *runs[0].causes->slow;
+  slow.function->innermost = "[fsync]";
+  EXPECT_THAT(finding(build_report(runs), "slow iterations")->text,
+              HasSubstr("(train.py:7), which called [fsync], and"));
+  slow.parts[LossCause::computing] += slow.parts.sum();
+  EXPECT_THAT(finding(build_report(runs), "slow iterations")->text, Not(HasSubstr("fsync")));
+  slow.function->share = 0.4;
   EXPECT_THAT(build_report(runs).verdict.state, Not(HasSubstr("save")));
 }
 
