@@ -258,6 +258,7 @@ class Extraction {
     if (slices.end_ns(wait) < call.start_ns) return;  // of an earlier request with the same number
     const std::int64_t from = std::max(call.start_ns, slices.start_ns[wait]);
     if (found->second.ends_itself) {
+      call.end_ns = std::min(call.end_ns, slices.end_ns(wait));  // another thread may record it later
       call.blocked_from_ns = call.polled_from_ns = std::min(from, call.end_ns);
     } else {
       call.end_ns = slices.end_ns(wait);

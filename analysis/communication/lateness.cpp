@@ -143,17 +143,19 @@ std::map<std::int64_t, LatenessRow> lateness_rows(const Collectives& collectives
   }
   std::map<std::int64_t, LatenessRow> rows;
   std::vector<double> arrivals(ranks), waits(ranks);
+  const Collective* before = nullptr;
   for (const auto& [number, common] : commons) {
     const Collective& last = collectives.matched[common.last];
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::int64_t arrival_ns = last.calls[r].start_ns, since_ns = arrival_ns - last.calls.front().start_ns;
-      const std::int64_t own_ns =
-          r < collectives.blocked.size()
-              ? blocked_ns(collectives.blocked[r], iteration_at(iterations[r], arrival_ns)->start_ns, arrival_ns)
-              : 0;
-      arrivals[r] = static_cast<double>(since_ns - own_ns);
+      const std::int64_t arrival_ns = last.calls[r].start_ns;
+      const std::int64_t zero_ns = (before != nullptr ? before->calls[r] : last.calls.front()).start_ns;
+      const std::int64_t from_ns = before != nullptr ? zero_ns : iteration_at(iterations[r], arrival_ns)->start_ns;
+      const std::int64_t blocked =
+          r < collectives.blocked.size() ? blocked_ns(collectives.blocked[r], from_ns, arrival_ns) : 0;
+      arrivals[r] = static_cast<double>(arrival_ns - zero_ns - blocked);
       waits[r] = static_cast<double>(common.waited_ns[r]);
     }
+    before = &last;
     LatenessRow& row = rows[number];
     row.step_ns = common.step_ns;
     add_collective(row, arrivals, waits);

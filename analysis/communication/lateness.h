@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a rank comes later to its collectives than chance explains, or costs time because it is irregular.
 //
-// The lateness of a rank in an iteration is one value: the time at which it arrived at the last collective of all ranks
-// that some rank awaited (blocked_time.h), without the time in which it was blocked itself since the iteration's start,
-// minus the median of this over the ranks. A delay therefore counts once, however many collectives are in flight, and
-// a rank that is late only because it waited for another does not count as late. block_contrasts.h compares the mean of
-// a rank's lateness with those of the other ranks. tests/bench/judge.cpp measures how often the tests err.
+// The lateness of a rank in an iteration is one value: the time from its arrival at the last collective of all ranks
+// that some rank awaited (blocked_time.h) in the iteration before to its arrival at that of this one, without the time
+// in which it was blocked itself, minus the median of this over the ranks. A delay therefore counts once, however many
+// collectives are in flight. A rank is not late that comes late because it waited for another one, or because the last
+// transfer ended later for it. Only times of one clock are subtracted. block_contrasts.h compares the mean of a rank's
+// lateness with those of the other ranks. tests/bench/judge.cpp measures how often the tests err.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,8 @@ void add_collective(LatenessRow& row, std::span<const double> arrivals_ns, std::
 void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row);
 
 // By the iteration's number: over the collectives that all ranks took part in, in iterations that all ranks finished;
-// where none was awaited, the last one counts. `iterations` holds the iterations of each rank.
+// where none was awaited, the last one counts. `iterations` holds the iterations of each rank. In the first row, which
+// has none before it, the arrivals themselves are compared, without the time blocked since the iteration's start.
 std::map<std::int64_t, LatenessRow> lateness_rows(const Collectives& collectives,
                                                   std::span<const std::span<const Iteration>> iterations);
 

@@ -42,7 +42,7 @@ inline Slowest slowest_of(const RunAnalysis& run) {
 inline std::string why_lateness_is_unknown(const RunAnalysis& run) {
   if (!run.lateness.judged && run.lateness.late.empty()) return "the run is too short to tell whether a rank is slow";
   if (!run.wrong_clocks.empty()) {
-    return fmt::format("the clock of {} is off by {}, which looks like lateness",
+    return fmt::format("the clock of {} seems off by {}, and waits are wrong by as much",
                        run.hosts[run.wrong_clocks.front().host], seconds(1e-9 * run.wrong_clocks.front().ahead_ns));
   }
   const auto& steps_ns = run.lateness_table.step_ns;

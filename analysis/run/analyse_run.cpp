@@ -300,11 +300,12 @@ std::vector<std::uint32_t> hosts_of_ranks(const RunAnalysis& run) {
   return indices;
 }
 
-// Nobody is late because of a clock: a rank or host whose lateness its host's clock explains at least half of is not
-// named.
-void leave_out_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_differences) {
+// Hosts whose ranks leave the collectives later than those of other hosts, by more than the stated error of the clocks
+// and a hundredth of a step. Nobody is late for it: lateness compares times of one clock.
+void find_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_differences) {
   const std::vector<std::uint32_t> hosts = hosts_of_ranks(run);
-  if (hosts.empty() || run.hosts.size() < 2 || end_differences.empty()) return;
+  const auto& steps_ns = run.lateness_table.step_ns;
+  if (hosts.empty() || run.hosts.size() < 2 || end_differences.empty() || steps_ns.empty()) return;
   const auto in_part = [&](std::size_t host, bool inside) {  // median over the ranks of the host, or of the others
     std::vector<std::int64_t> ends;
     for (std::size_t r = 0; r < hosts.size(); ++r) {
@@ -312,16 +313,12 @@ void leave_out_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_dif
     }
     return static_cast<double>(median(std::move(ends)));
   };
-  const auto is_clock = [&](std::size_t host, const LateRank& late) {
+  const double step_ns = std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0) / static_cast<double>(steps_ns.size());
+  const double least_ns = std::max(run.clock_error_ns, least_lateness_cost * step_ns);
+  for (std::size_t host = 0; host < run.hosts.size(); ++host) {
     const double ahead_ns = in_part(host, true) - in_part(host, false);
-    if (2 * ahead_ns * run.lateness_table.collectives < late.behind_ns) return false;
-    if (std::ranges::find(run.wrong_clocks, host, &WrongClock::host) == run.wrong_clocks.end()) {
-      run.wrong_clocks.push_back({host, ahead_ns});
-    }
-    return true;
-  };
-  std::erase_if(run.host_lateness.late, [&](const LateRank& late) { return is_clock(late.rank, late); });
-  std::erase_if(run.lateness.late, [&](const LateRank& late) { return is_clock(hosts[late.rank], late); });
+    if (ahead_ns > least_ns) run.wrong_clocks.push_back({host, ahead_ns});
+  }
 }
 
 std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_t ranks) {
@@ -358,7 +355,7 @@ void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls
     const LatenessTable& table = run.lateness_table;
     run.lateness = test_lateness(table, run.clock_error_ns);
     run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), run.clock_error_ns);
-    leave_out_wrong_clocks(run, end_differences(collectives, calls.size()));
+    find_wrong_clocks(run, end_differences(collectives, calls.size()));
     run.irregularity = test_irregularity(table, run.lateness);
     for (const LateRank& late : run.lateness.late) {
       run.lateness_causes.push_back(

@@ -166,7 +166,7 @@ struct RunAnalysis {
   std::vector<LatenessCause> lateness_causes;         // as lateness.late
   LatenessTest host_lateness;                         // of `hosts`, by index; not judged where hosts cannot be compared
   LatenessTest irregularity;                          // ranks that are irregular, not slow
-  std::vector<WrongClock> wrong_clocks;  // hosts that seem slow because their clock is off; they are not in the tests
+  std::vector<WrongClock> wrong_clocks;  // hosts whose clock seems off: their ranks leave collectives later
   std::vector<LinkUse> link_uses;        // what large collectives and messages achieved
   std::vector<LinkTimes> link_times;     // of messages
   std::optional<SmallCollectives> small_collectives;      // nothing unless there are many

@@ -271,6 +271,45 @@ TEST(Lateness, AddsUpWhatEachCollectiveShows) {
   EXPECT_EQ(even.behind_ns, (std::vector<double>{-20, -10, 30, 10}));
 }
 
+// Rank 1 leaves each allreduce 10 ms later than rank 0, whose link is faster. It therefore arrives later at the next
+// one, as it would if it worked longer, which it does by `longer_ns` after the allreduce.
+LatenessTable ranks_that_leave_apart(std::int64_t longer_ns) {
+  constexpr std::int64_t ms = 1'000'000, count = 40;
+  Collectives collectives;
+  collectives.blocked.resize(2);
+  std::vector<Iteration> iterations[2];
+  std::int64_t left_ns[2] = {0, 10 * ms};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Collective& one = collectives.matched.emplace_back();
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      const std::int64_t optimizer_ns = 5 * ms + (r == 1 ? longer_ns : 0), noise_ns = (i * 7 + r * 3) % 5 * 1000;
+      const std::int64_t begin_ns = left_ns[r] + optimizer_ns, arrival_ns = begin_ns + 20 * ms + noise_ns;
+      if (i > 0) iterations[r].back().duration_ns = begin_ns - iterations[r].back().start_ns;
+      iterations[r].push_back({.number = i, .start_ns = begin_ns, .duration_ns = 100 * ms});
+      one.calls.push_back({.rank = r, .call = i, .start_ns = arrival_ns, .blocked_from_ns = arrival_ns});
+      one.last_start_ns = std::max(one.last_start_ns, arrival_ns);
+    }
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      left_ns[r] = one.calls[r].end_ns = one.last_start_ns + (r == 1 ? 15 : 5) * ms;
+      collectives.blocked[r].push_back({one.calls[r].start_ns, left_ns[r], one.last_start_ns, i});
+    }
+  }
+  const std::span<const Iteration> of_ranks[] = {iterations[0], iterations[1]};
+  return lateness_of(collectives, of_ranks);
+}
+
+TEST(Lateness, ARankThatOnlyLeavesLaterIsNotLate) {
+  constexpr double ms = 1e6;
+  const LatenessTable even = ranks_that_leave_apart(0);
+  ASSERT_EQ(even.iterations(), 36U);
+  for (std::size_t i = 0; i < even.iterations(); ++i) EXPECT_NEAR(even.behind_ns[2 * i + 1], 0, 0.01 * ms);
+  EXPECT_TRUE(test_lateness(even, 0).late.empty());
+  const LatenessTable longer = ranks_that_leave_apart(3'000'000);
+  for (std::size_t i = 0; i < longer.iterations(); ++i) EXPECT_NEAR(longer.behind_ns[2 * i + 1], 3 * ms, 0.01 * ms);
+  ASSERT_EQ(test_lateness(longer, 0).late.size(), 1U);
+  EXPECT_EQ(test_lateness(longer, 0).late.front().rank, 1U);
+}
+
 TEST(Lateness, ATableHasTheMeanNumberOfCollectives) {
   LatenessTable table;
   for (const int collectives : {2, 4, 3, 7}) {

@@ -83,7 +83,7 @@ TEST(VerdictOfAReport, NamesAnIrregularRankAndAWrongClockWhereNobodyIsSlow) {
   run.irregularity.late.clear();
   run.wrong_clocks = {{.host = 0, .ahead_ns = 5e5}};
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("the clock of alice is off by 500 µs, which looks like lateness"));
+              HasSubstr("the clock of alice seems off by 500 µs, and waits are wrong by as much"));
 }
 
 // One level holds for the ranks of all runs of a report.

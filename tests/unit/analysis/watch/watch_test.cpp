@@ -440,12 +440,13 @@ TEST_F(Watch, AsynchronousCollectivesOfAScriptAreThoseOfTheReport) {
     EXPECT_THAT(frame.ranks[r].wait_share,
                 DoubleNear(static_cast<double>(run.waits[r].waited_ns) / (steps * 55e6), 1e-4));
   }
+  // Rank 1 works 8 ms more before it waits, and 4 ms less after it.
   const LatenessTable& table = run.lateness_table;
   ASSERT_EQ(table.iterations(), steps - 12U);
   for (std::size_t i = 0; i < table.iterations(); ++i) {
-    EXPECT_THAT(table.behind_ns[i * ranks + 1], DoubleNear(7e6, 1000));
+    EXPECT_THAT(table.behind_ns[i * ranks + 1], DoubleNear(4e6, 1000));
   }
-  EXPECT_THAT(frame.ranks[1].late_ns, DoubleNear(7e6, 1000));
+  EXPECT_THAT(frame.ranks[1].late_ns, DoubleNear(4e6, 1000));
   ASSERT_THAT(run.lateness.late, SizeIs(1));
   ASSERT_TRUE(frame.lateness);
   EXPECT_EQ(frame.lateness->iterations, run.lateness.iterations);
