@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds everything and runs all tests. At the end are the minutes of each stage, the slowest tests, why tests
 # were skipped, and in the last line the tests of all presets: N passed, N failed, N skipped.
-# usage: tests/run.sh [STAGE…]        default: style release asan
+# usage: tests/run.sh [STAGE…]        default: style release long asan
 #   style         the form of the source: clang-format, ruff, shellcheck, licences
-#   release       the optimised build and all tests
+#   release       the optimised build and its tests, but for the long ones
+#   long          the tests of the release build that take longest: gradients, updaters, file formats, every command of the documents
 #   asan          recorder and analysis again by clang under AddressSanitizer and UndefinedBehaviorSanitizer: what needs no window
 #                 and no other program, with a fuzzer for each reader of files
 #   asan-trainer  the same with the trainer
@@ -17,7 +18,7 @@
 #   packages      Debian packages and the wheel, built, and used in a bare Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- style release asan
+[ $# -gt 0 ] || set -- style release long asan
 
 samples/setup.sh --tests
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -27,19 +28,24 @@ export GTEST_COLOR=no  # under mpirun the output is a terminal, and tally.py rea
 
 results=() failed=() times=()
 
-# build_and_test PRESET TRAINER VIEWER [FOLDER TARGET…]: each part ON or OFF; of a folder of the build alone, where it is named. The
-# viewer reads files through the analysis alone, which the sanitized builds test.
-build_and_test() {
-  local preset=$1 folder=build/$1${4:+/$4}
-  results+=("$folder/tests.xml")
-  rm -f "$folder/tests.xml"
-  samples/configure.sh "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER="$2" -DPACELINE_VIEWER="$3" &&
-    cmake --build --preset "$preset" ${5:+--target "${@:5}"} || return 1
-  printf '\n== %s: tests\n' "$preset"
-  # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the
-  # file: tally.py reads GoogleTest's summaries in it.
-  ctest --test-dir "$folder" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
+long='^(samples_(documents|quickstart)|gpu_kit_without_a_gpu_test|Sampling.ReadsThePythonStacksOfEachVersion|'
+long+='trainer_(gradients|updaters|folders|weights|resume|finetune|errors|torchvision|cpu_model_test))$'
+
+# Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the file: tally.py
+# reads GoogleTest's summaries in it.
+run_tests() {
+  local folder=$1 results_file=$2
+  results+=("$folder/$results_file")
+  rm -f "$folder/$results_file"
+  ctest --test-dir "$folder" --output-on-failure -j $(($(nproc) + 1)) --output-junit "$results_file" "${@:3}" \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head
+}
+
+# build PRESET TRAINER VIEWER [TARGET…]: each part ON or OFF. The viewer reads files through the analysis alone, which the sanitized
+# builds test.
+build() {
+  samples/configure.sh "$1" -DPACELINE_TESTS=ON -DPACELINE_TRAINER="$2" -DPACELINE_VIEWER="$3" &&
+    cmake --build --preset "$1" ${4:+--target "${@:4}"} && printf '\n== %s: tests\n' "$1"
 }
 
 packages() {
@@ -67,10 +73,13 @@ for stage in "$@"; do
   printf '\n== %s\n' "$stage"
   begin=$SECONDS
   case $stage in
-    release) build_and_test release ON ON ;;
-    asan | tsan) build_and_test "$stage" OFF OFF ;;
-    asan-trainer) build_and_test asan ON OFF ;;
-    asan-viewer) build_and_test asan OFF ON tests/unit/viewer test_viewer_time test_viewer_window test_viewer_program ;;
+    release) build release ON ON && run_tests build/release tests.xml -E "$long" ;;
+    long) build release ON ON && run_tests build/release long.xml -R "$long" ;;
+    asan | tsan) build "$stage" OFF OFF && run_tests "build/$stage" tests.xml ;;
+    asan-trainer) build asan ON OFF && run_tests build/asan tests.xml ;;
+    asan-viewer)
+      build asan OFF ON test_viewer_time test_viewer_window test_viewer_program && run_tests build/asan/tests/unit/viewer tests.xml
+      ;;
     docs) samples/docs.sh ;;
     style | tidy) "tests/$stage.sh" ;;
     fuzz) tests/fuzz/run.sh 30 ;;
