@@ -31,6 +31,7 @@ struct Run {
   // beginning of an iteration.
   struct Level {
     std::int64_t last_ns = 0, waiting_ns = 0;
+    std::optional<std::uint32_t> collective = {};
   };
   std::optional<Level> level_before(std::size_t last, std::size_t rank, std::int64_t arrival_ns,
                                     std::int64_t start_ns) const {
@@ -39,7 +40,7 @@ struct Run {
     for (std::size_t looked_at = 0; before != blocked.begin() && looked_at < most_looked_at; ++looked_at) {
       --before;
       const MemberCall* own = call_of(collectives.matched[before->collective], rank);
-      if (own != nullptr && own->end_ns <= start_ns) return Level{before->end_ns, own->end_ns};
+      if (own != nullptr && own->end_ns <= start_ns) return Level{before->end_ns, own->end_ns, before->collective};
     }
     const Iteration* iteration = iteration_at(iterations[last], arrival_ns);
     if (iteration == nullptr) return std::nullopt;
@@ -58,10 +59,28 @@ struct Run {
     if (waited_ns == 0 || last == rank) return unknown;
     const auto level = level_before(last, rank, awaited.last_start_ns, interval.start_ns);
     if (!level) return unknown;
-    return excess_parts(
-        activities[last].parts_outside(collectives.blocked[last], level->last_ns, awaited.last_start_ns),
-        activities[rank].parts_outside(collectives.blocked[rank], level->waiting_ns, interval.start_ns), waited_ns);
+    const std::int64_t left_later_ns =
+        level->collective ? std::clamp<std::int64_t>(level->last_ns - level->waiting_ns, 0, interval.wait_ns()) : 0;
+    LossParts parts =
+        excess_parts(activities[last].parts_outside(collectives.blocked[last], level->last_ns, awaited.last_start_ns),
+                     activities[rank].parts_outside(collectives.blocked[rank], level->waiting_ns, interval.start_ns),
+                     waited_ns - static_cast<double>(left_later_ns));
+    if (left_later_ns > 0) {
+      parts.add(profile_of(*level->collective).parts(level->last_ns - left_later_ns, level->last_ns), 1);
+    }
+    return parts;
   }
+
+  // The ranks that wait in a collective have left the same one before, in most runs.
+  const TransferProfile& profile_of(std::uint32_t collective) const {
+    if (!latest || latest->first != collective) latest.emplace(collective, profile(collective));
+    return latest->second;
+  }
+  TransferProfile profile(std::uint32_t number) const {
+    const Collective& collective = collectives.matched[number];
+    return {collective, collectives.operations[collective.operation].starts_with("MPI_"), activities};
+  }
+  mutable std::optional<std::pair<std::uint32_t, TransferProfile>> latest = {};
 };
 
 struct Place {
@@ -82,9 +101,7 @@ void each_collective_loss(const Collectives& collectives, std::span<const RankAc
   }
   std::ranges::stable_sort(places, {}, &Place::collective);
   for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
-    const Collective& collective = collectives.matched[places[begin].collective];
-    const bool is_mpi = collectives.operations[collective.operation].starts_with("MPI_");
-    const TransferProfile profile(collective, is_mpi, activities);
+    const TransferProfile profile = run.profile(places[begin].collective);
     for (; end < places.size() && places[end].collective == places[begin].collective; ++end) {
       const BlockedTime& interval = *places[end].interval;
       visit({.rank = places[end].rank,

@@ -38,9 +38,9 @@ class StateWriter {
 };
 
 // What a rank does longer in an iteration, all of it after its preprocess range began and before the allreduce, or,
-// `held_up`, inside the allreduce, which then ends later on both ranks.
+// `held_up`, inside the allreduce, which then ends later on both ranks, or, `leaves_later`, on this rank alone.
 struct Delay {
-  std::int64_t runs_ms = 0, waits_ms = 0, sleeps_ms = 0, collects_ms = 0, held_up_ms = 0;
+  std::int64_t runs_ms = 0, waits_ms = 0, sleeps_ms = 0, collects_ms = 0, held_up_ms = 0, leaves_later_ms = 0;
   std::int64_t evaluates_ms = 0;  // before the iteration
   std::int64_t before_ms() const { return runs_ms + waits_ms + sleeps_ms + collects_ms; }
 };
@@ -66,17 +66,17 @@ inline Trace trace_of(const CauseJob& job) {
     rank.info().format = "pace";
     mains.push_back(&rank.add_main_thread());
   }
-  std::int64_t now = 0;
+  std::int64_t now[2] = {};
   for (int i = 0; i < job.iterations; ++i) {
     std::int64_t arrival[2], held_up = 0;
     for (int r = 0; r < 2; ++r) {
       TrackBuilder& main = *mains[static_cast<std::size_t>(r)];
       StateWriter& state = states[static_cast<std::size_t>(r)];
       const Delay delay = job.delay(r, i);
-      const std::int64_t begin = now + delay.evaluates_ms * ms;
+      const std::int64_t begin = now[r] + delay.evaluates_ms * ms;
       if (delay.evaluates_ms > 0) {
         // Two batches, with a wait for the next one between them.
-        main.add_slice(now, now + delay.evaluates_ms / 2 * ms, "evaluate", "paceline.trainer", "evaluate");
+        main.add_slice(now[r], now[r] + delay.evaluates_ms / 2 * ms, "evaluate", "paceline.trainer", "evaluate");
         main.add_slice(begin - 1 * ms, begin, "evaluate", "paceline.trainer", "evaluate");
       }
       main.push(begin, "iteration", "paceline.trainer", "iteration");
@@ -95,10 +95,11 @@ inline Trace trace_of(const CauseJob& job) {
       state.runs((40 + delay.runs_ms + delay.evaluates_ms) * ms);
       held_up = std::max(held_up, delay.held_up_ms);
     }
-    const std::int64_t last = std::max(arrival[0], arrival[1]), end = last + (10 + held_up) * ms;
+    const std::int64_t last = std::max(arrival[0], arrival[1]), first_end = last + (10 + held_up) * ms;
     for (int r = 0; r < 2; ++r) {
       TrackBuilder& main = *mains[static_cast<std::size_t>(r)];
       StateWriter& state = states[static_cast<std::size_t>(r)];
+      const std::int64_t later = job.delay(r, i).leaves_later_ms * ms, end = first_end + later;
       main.add_slice(arrival[r], end, "MPI_Allreduce", "mpi", "collective");
       main.argument("bytes", 1e6);
       main.text_argument("communicator", "MPI_COMM_WORLD");
@@ -109,22 +110,25 @@ inline Trace trace_of(const CauseJob& job) {
       state.runs(last - arrival[r]);
       const std::int64_t off = job.delay(r, i).held_up_ms;
       if (off > 0) state.waits(off * ms);
-      state.runs(end - last - off * ms + 10 * ms);
+      state.runs(first_end - last - off * ms);
+      if (later > 0) state.sleeps(later);
+      state.runs(10 * ms);
+      now[r] = end + 10 * ms;
     }
-    now = end + 10 * ms;
   }
+  const std::int64_t job_end = std::max(now[0], now[1]);
   if (!job.other_program.empty()) {
     TrackBuilder& used = first->add_counter("CPUs used by another program", "CPUs", job.other_program, false);
     used.add_sample(0, 1);
-    used.add_sample(now, 0);
+    used.add_sample(job_end, 0);
     TrackBuilder& further = first->add_counter("CPUs used by another program", "CPUs", "as", false);
     further.add_sample(0, job.further_cpus);
-    further.add_sample(now, 0);
+    further.add_sample(job_end, 0);
   }
   Trace trace = run.finish();
   for (std::size_t r = 0; r < 2; ++r) {
     trace.ranks[r].start_ns = 0;
-    trace.ranks[r].end_ns = now;
+    trace.ranks[r].end_ns = job_end;
     if (job.states) trace.ranks[r].tracks[0].states = states[r].take();
   }
   return trace;

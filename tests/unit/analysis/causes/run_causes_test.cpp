@@ -57,6 +57,16 @@ TEST(RunCauses, WaitingHasTheCauseOfTheLastRank) {
   EXPECT_NEAR(mixed[LossCause::blocked] / ms, 40 * 20, 1e-3);
 }
 
+// Rank 1 leaves each of 40 transfers 15 ms later, and rank 0 waits for it at the 39 next ones.
+TEST(RunCauses, WaitingForARankThatLeftLaterIsTransfer) {
+  const RunAnalysis run =
+      analysis_of({.delay = [](int rank, int) { return on_rank_1(rank, {.runs_ms = 5, .leaves_later_ms = 15}); }});
+  const LossParts& waiting = run.causes->ranks[0].waiting;
+  EXPECT_NEAR(waiting[LossCause::moving_bytes] / ms, 39 * 15, 1e-3);
+  EXPECT_NEAR(waiting[LossCause::computing] / ms, 40 * 5, 1e-3);
+  EXPECT_NEAR(waiting.sum() / ms, 39 * 15 + 40 * 5, 1e-3);
+}
+
 TEST(RunCauses, OwnWorkWithoutACpuIsLost) {
   const RunAnalysis run = analysis_of({.delay = [](int, int) { return Delay{.waits_ms = 5}; }});
   for (const RankCauses& rank : run.causes->ranks) EXPECT_NEAR(rank.own[LossCause::no_cpu] / ms, 40 * 5, 1e-3);
