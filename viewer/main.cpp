@@ -129,7 +129,8 @@ int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   std::vector<std::shared_ptr<const Run>> drawn;  // opened first, so that an error is the only message
   if (!options.screenshot.isEmpty() && !options.merge) {
-    for (const QString& path : options.runs) drawn.push_back(open_run(path, {}, options.clock));
+    for (const QString& path : options.runs)
+      drawn.push_back(open_run(path, {}, {.clock = options.clock, .processes = options.processes}));
   }
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("QT_QPA_PLATFORM")) {
     if (options.screenshot.isEmpty()) {
@@ -183,12 +184,11 @@ int run(int argc, char** argv) {
       window.follow(path);
       continue;
     }
-    window.open(
-        path,
-        [options, &window](RunPage& page) {
-          apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
-        },
-        options.clock);
+    window.open(path,
+                [options, &window](RunPage& page) {
+                  apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
+                },
+                {.clock = options.clock, .processes = options.processes});
   }
   window.show();
   return QApplication::exec();

@@ -7,7 +7,7 @@
 #include <QUrlQuery>
 #include <cmath>
 
-#include "analysis/load/merge.h"
+#include "analysis/cli/reading_options.h"
 #include "cmake/version/version.h"
 #include "viewer/panels/panel.h"
 #include "viewer/text/time_text.h"
@@ -67,6 +67,7 @@ Options parse_options(int argc, char** argv) {
       ->type_name("METHOD")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "recorded", "exchange", "collectives"}));
+  cli::add_processes_option(app, options.processes);
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {
@@ -103,6 +104,9 @@ Options parse_options(int argc, char** argv) {
     }
     if (options.clock != analysis::ClockMethod::automatic && (options.compare || options.follow)) {
       throw CLI::ValidationError("--align", "goes without --compare and --follow");
+    }
+    if (options.processes != analysis::Processes::automatic && (options.compare || options.follow || options.merge)) {
+      throw CLI::ValidationError("--processes", "goes without --compare, --follow and --merge");
     }
     if (options.compare && runs.size() != 2) throw CLI::ValidationError("--compare", "give the two RUNs to compare");
     if (options.compare && (options.follow || !select.empty() || !panel.empty() || !at.empty())) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/clocks/trace_alignment.h"
+#include "analysis/load/merge.h"
 #include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
@@ -28,6 +28,7 @@ struct Options {
   bool compare = false;  // the two runs on one page
   bool merge = false;    // the runs as one, after a dialog
   analysis::ClockMethod clock = analysis::ClockMethod::automatic;
+  analysis::Processes processes = analysis::Processes::automatic;
 };
 
 // Ends the program with status 0 after --help, and with status 2 and a line on standard error after wrong usage.

@@ -7,6 +7,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/junit.h"
 #include "analysis/compare/render.h"
@@ -17,6 +18,7 @@ namespace compare_command {
 
 struct Options {
   std::vector<analysis::RunPaths> base, fresh;
+  analysis::Processes processes = analysis::Processes::automatic;
   std::string format = "text", output;
   double fail_above_percent = -1;  // below 0: never
   std::optional<double> fail_above() const {
@@ -96,13 +98,14 @@ void add_compare(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "md", "json", "junit"}));
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
+  add_processes_option(*command, options->processes);
   command
       ->add_option("--fail-above", *fail_above,
                    "Exit with status 1 if a step became more than PERCENT slower and this is unlikely to be chance")
       ->type_name("PERCENT");
   command->callback([options, fail_above, base, fresh, &chosen] {
-    options->base = analysis::runs_among(*base);
-    options->fresh = analysis::runs_among(*fresh);
+    options->base = analysis::runs_among(*base, options->processes);
+    options->fresh = analysis::runs_among(*fresh, options->processes);
     if (options->fresh.empty()) {
       if (options->base.size() != 2) {
         throw CLI::ValidationError("RUN", "expected two runs, or several base runs and --new with several new runs");

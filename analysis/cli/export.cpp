@@ -13,6 +13,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/gzip.h"
 #include "analysis/load/load.h"
@@ -26,6 +27,7 @@ struct ExportOptions {
   std::vector<std::string> to;  // a format and perhaps a time
   std::string iterations, ranks, from, until, output;
   std::vector<std::string> run;
+  analysis::Processes processes = analysis::Processes::automatic;
 };
 
 const Exporter* find_exporter(const std::string& name) {
@@ -120,8 +122,8 @@ void write_stream(const Exporter& format, const analysis::ExportJob& job, std::F
 }
 
 void write_run(const Exporter& format, const ExportOptions& options) {
-  const analysis::Trace trace =
-      analysis::load_run(analysis::one_run(options.run), [](double share) { return show_progress("loading", share); });
+  const analysis::Trace trace = analysis::load_run(analysis::one_run(options.run, options.processes),
+                                                   [](double share) { return show_progress("loading", share); });
   for (const std::string& note : trace.notes) print_line(stderr, "paceline export: {}", note);
   const analysis::ExportJob job(trace, selection_of(options, trace),
                                 [](double share) { return show_progress("writing", share); });
@@ -183,6 +185,7 @@ void add_export(CLI::App& app, Command& chosen) {
       ->type_name("TIME")
       ->check(time);
   command->add_option("--until", options->until, "Only what happened before this time")->type_name("TIME")->check(time);
+  add_processes_option(*command, options->processes);
   command
       ->add_option("RUN", options->run,
                    "Run directory or trace file, or directories that hold different ranks of one job")

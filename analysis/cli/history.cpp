@@ -9,6 +9,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/report/build.h"
 #include "analysis/report/history.h"
 #include "analysis/report/render.h"
@@ -23,6 +24,7 @@ using analysis::Json;
 struct Options {
   std::vector<std::string> runs;
   std::string by, format, output;
+  analysis::Processes processes = analysis::Processes::automatic;
 };
 
 // A report in JSON names its schema in the first line after the brace.
@@ -55,7 +57,7 @@ int history(const Options& options) {
       traces.push_back(path);
     }
   }
-  for (const analysis::RunPaths& run : analysis::runs_among(traces)) {
+  for (const analysis::RunPaths& run : analysis::runs_among(traces, options.processes)) {
     bool failed = false;
     auto read = read_run(run, {}, interruptible, failed);  // one in memory at a time
     for (const std::string& note : read->notes) print_line(stderr, "paceline history: {}", note);
@@ -94,6 +96,7 @@ void add_history(CLI::App& app, Command& chosen) {
                    "Runs, or reports that `paceline report --format json` wrote: CI can keep these instead of traces")
       ->type_name("")
       ->required();
+  add_processes_option(*command, options->processes);
   command
       ->add_option("--by", options->by,
                    "What the runs are called by: a key of `paceline record --set`. Default: commit, else the date")

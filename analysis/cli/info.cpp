@@ -10,11 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/clocks/alignment.h"
+#include "analysis/communication/collectives.h"
 #include "analysis/communication/hang_stacks.h"
 #include "analysis/communication/hangs.h"
 #include "analysis/importers/pace/import.h"
@@ -37,6 +38,7 @@ struct InfoOptions {
   std::string format = "text";
   std::vector<std::string> paths;
   analysis::ClockMethod clock = analysis::ClockMethod::automatic;
+  analysis::Processes processes = analysis::Processes::automatic;
 };
 
 // All runs below one path: a directory may hold several.
@@ -352,12 +354,21 @@ void print_text(const std::string& path, const Trace& run) {
   for (const std::string& note : run.notes) print_line(stdout, "  {}", note);
 }
 
+// With one rank no call has a partner. Of .pace files, the calls may not have been read.
+void note_unmatched(Trace& run) {
+  const std::uint64_t calls = run.ranks.size() < 2 ? 0 : analysis::match_collectives(run).unmatched_calls;
+  if (calls == 0) return;
+  run.notes.push_back(fmt::format("{} no partner on other ranks",
+                                  analysis::plural(calls, "collective call has", "collective calls have")));
+}
+
 int info(const InfoOptions& options) {
   ordered_json document = {{"schema", "paceline.info/1"}, {"traces", ordered_json::array()}};
   bool failed = false;
-  for (const analysis::RunPaths& paths : analysis::runs_among(options.paths)) {
-    const Found found = find_runs(paths, options.clock);
-    for (const Trace& run : found.runs) {
+  for (const analysis::RunPaths& paths : analysis::runs_among(options.paths, options.processes)) {
+    Found found = find_runs(paths, options.clock);
+    for (Trace& run : found.runs) {
+      note_unmatched(run);
       if (options.format == "text") print_text(paths.name(), run);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
       for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(hang));
@@ -383,6 +394,7 @@ void add_info(CLI::App& app, Command& chosen) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}));
   add_align_option(*command, options->clock);
+  add_processes_option(*command, options->processes);
   command
       ->add_option("PATH", options->paths,
                    "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "

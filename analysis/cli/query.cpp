@@ -14,6 +14,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/query/output.h"
 #include "profiler/format/error.h"
 
@@ -24,6 +25,7 @@ constexpr int first_signal_status = 128;  // a shell reports the end by a signal
 
 struct QueryOptions {
   std::vector<std::string> run;
+  analysis::Processes processes = analysis::Processes::automatic;
   std::string sql, file, format = "table", output;
   bool schema = false;
 };
@@ -65,7 +67,7 @@ int query(const QueryOptions& options) {
   const std::string sql = options.sql.empty()  ? read_sql(options.file)
                           : options.sql == "-" ? read_sql("-")
                                                : options.sql;
-  const analysis::Trace trace = cli::load_run(analysis::one_run(options.run));
+  const analysis::Trace trace = cli::load_run(analysis::one_run(options.run, options.processes));
   for (const std::string& note : trace.notes) print_line(stderr, "paceline query: {}", note);
   analysis::QueryRunner runner(trace);
   running = &runner;
@@ -96,6 +98,7 @@ void add_query(CLI::App& app, Command& chosen) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "csv", "tsv", "json"}));
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
+  add_processes_option(*command, options->processes);
   command->add_option("--file", options->file, "File with the SQL; - for the standard input")->type_name("FILE");
   command->add_flag("--schema", options->schema, "List the tables with their columns and units, and the functions");
   command

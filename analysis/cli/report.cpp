@@ -15,10 +15,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/run/read_run.h"
@@ -53,6 +53,7 @@ struct ReportCommandOptions {
   double link_gbit = 0;  // 0: not given
   std::uint64_t whole_run_slots = analysis::whole_run_slots;
   analysis::ClockMethod clock = analysis::ClockMethod::automatic;
+  analysis::Processes processes = analysis::Processes::automatic;
 };
 
 const Format& format_named(const std::string& name) {
@@ -92,7 +93,7 @@ std::optional<analysis::Report> read_and_build(const ReportCommandOptions& optio
       traces.push_back(path);
     }
   }
-  for (const analysis::RunPaths& run : analysis::runs_among(traces)) {
+  for (const analysis::RunPaths& run : analysis::runs_among(traces, options.processes)) {
     bool failed = false;
     std::optional<analysis::ReadRun> read = read_run(run, reading, interruptible, failed);  // one in memory at a time
     if (failed) return std::nullopt;
@@ -226,6 +227,7 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
           "400000000")
       ->type_name("SLOTS");
   add_align_option(*command, options->clock);
+  add_processes_option(*command, options->processes);
   command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "

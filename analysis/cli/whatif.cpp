@@ -8,6 +8,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
+#include "analysis/cli/reading_options.h"
 #include "analysis/graph/what_if.h"
 #include "analysis/report/changes.h"
 #include "analysis/report/predictions.h"
@@ -26,6 +27,7 @@ struct Options {
   std::string algorithm;
   int ranks = 0;
   std::vector<std::string> runs;
+  analysis::Processes processes = analysis::Processes::automatic;
   std::string run() const { return analysis::RunPaths(runs).name(); }
   std::string relieve;  // the number of a rank, or a host
   std::vector<std::string> faster;
@@ -77,7 +79,7 @@ analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis
 }
 
 analysis::WhatIf predictions(const Options& options) {
-  const analysis::Trace trace = cli::load_run(analysis::one_run(options.runs));
+  const analysis::Trace trace = cli::load_run(analysis::one_run(options.runs, options.processes));
   for (const std::string& note : trace.notes) print_line(stderr, "paceline whatif: {}", note);
   const analysis::RunIndex index(trace);
   analysis::RunAnalysis run = analyse_ranks(index, options.run());
@@ -149,6 +151,7 @@ void add_whatif(CLI::App& app, Command& chosen) {
   command->add_option("RUN", options->runs, "The recorded run, or directories that hold different ranks of one job")
       ->type_name("")
       ->required();
+  add_processes_option(*command, options->processes);
   const auto factor = CLI::Range(1e-6, 1e6);
   const std::string changes = "Changes (they combine)";
   command->add_flag("--fp16,--bf16", options->fp16, "Send gradients in 16 bits")->group(changes);

@@ -15,10 +15,19 @@
 
 namespace paceline::analysis {
 
+// What the processes in one file become, in formats that leave it open: Chrome's JSON and Perfetto's. PyTorch's JSON is
+// one rank in any case.
+enum class Processes {
+  automatic,  // ranks if their names have the numbers of ranks, else one rank, and a note says so
+  ranks,      // a rank each: numbered by their names if all of these have numbers, else in the order of their ids
+  one_rank,
+};
+
 // A regular, uncompressed file of a run. What was compressed or in an archive was unpacked into a temporary folder.
 struct TraceFile {
   std::filesystem::path path;  // to open
   std::string name;            // for messages and Rank::path: "run4/rank-0.json.gz", "run4.tar.gz/rank-0.json"
+  Processes processes = Processes::automatic;
 };
 
 struct TraceReader {

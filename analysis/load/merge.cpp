@@ -97,8 +97,10 @@ class Merge {
       return !stopped;
     };
     for (const fs::path& path : paths) {
+      RunPaths one(path);
+      one.processes = choices_.processes;
       try {
-        found_.push_back(find_run_files(path, passed_on, readers_));
+        found_.push_back(find_run_files(one, passed_on, readers_));
       } catch (const Error& error) {
         if (stopped || paths.size() == 1) throw;
         others_.push_back({.name = path.string(), .left_out = without_name(path.string(), error.what())});
@@ -383,7 +385,7 @@ MergedRun load_merged(std::span<const std::filesystem::path> paths, const MergeC
 
 Trace load_run(const RunPaths& run, ClockMethod clock, const Progress& progress) {
   if (clock == ClockMethod::automatic) return load_run(run, progress);
-  Trace trace = load_merged(run.paths, {.clock = clock, .refuse = true}, progress).trace;
+  Trace trace = load_merged(run.paths, {.clock = clock, .processes = run.processes, .refuse = true}, progress).trace;
   if (!run.note.empty()) trace.notes.insert(trace.notes.begin(), run.note);
   return trace;
 }

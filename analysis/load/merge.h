@@ -23,6 +23,7 @@ namespace paceline::analysis {
 
 struct MergeChoices {
   ClockMethod clock = ClockMethod::automatic;
+  Processes processes = Processes::automatic;
   std::set<std::string> without = {};                  // the names of files that the user leaves out
   std::map<std::string, std::int64_t> offset_ns = {};  // by the name of a file: added to its times after alignment
   bool refuse = false;  // throw Error, as load_run() does, where files are of several jobs or ranks are given twice

@@ -267,6 +267,7 @@ RunFiles find_run_files(const RunPaths& paths, const Progress& progress, TraceRe
   const std::vector<TraceFile> archives = search.look_at(files);
   if (search.found().empty() && !archives.empty()) search.look_into(archives);
   if (search.found().empty()) refuse(path, kind, run.notes, kind == RunKind::file && !archives.empty());
+  for (Recognised& one : search.found()) one.file.processes = paths.processes;
   sort_by_format(std::move(search.found()), readers, run);
   return run;
 }

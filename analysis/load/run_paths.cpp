@@ -75,7 +75,7 @@ std::string RunPaths::name() const {
   return name;
 }
 
-std::vector<RunPaths> runs_among(const std::vector<std::string>& paths) {
+std::vector<RunPaths> runs_among(const std::vector<std::string>& paths, Processes processes) {
   using namespace run_paths;
   std::vector<RunPaths> runs;
   std::vector<Shares> held;  // by the runs, together
@@ -83,7 +83,7 @@ std::vector<RunPaths> runs_among(const std::vector<std::string>& paths) {
     const Shares shares = paths.size() > 1 ? shares_of(path) : Shares();
     const auto same = std::ranges::find_if(held, [&](const Shares& of_run) { return are_one_run(of_run, shares); });
     if (same == held.end()) {
-      runs.emplace_back(path);
+      runs.emplace_back(path).processes = processes;
       held.push_back(shares);
       continue;
     }
@@ -96,8 +96,8 @@ std::vector<RunPaths> runs_among(const std::vector<std::string>& paths) {
   return runs;
 }
 
-RunPaths one_run(const std::vector<std::string>& paths) {
-  std::vector<RunPaths> runs = runs_among(paths);
+RunPaths one_run(const std::vector<std::string>& paths, Processes processes) {
+  std::vector<RunPaths> runs = runs_among(paths, processes);
   if (runs.size() == 1) return std::move(runs.front());
   throw Error(
       fmt::format("{}: is another run than {}: give one run, or directories that hold different ranks of one job",

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/importers/reader.h"
+
 namespace paceline::analysis {
 
 struct RunPaths {
   std::vector<std::filesystem::path> paths;  // at least one; if there are several, all are directories
   std::string note = {};                     // why several paths are one run, for people; "" for one path
+  Processes processes = Processes::automatic;
 
   template <std::convertible_to<std::filesystem::path> Path>
   RunPaths(Path&& path) : paths{std::filesystem::path(std::forward<Path>(path))} {}
@@ -25,9 +28,9 @@ struct RunPaths {
 // The runs among these paths, in their order. Directories of .pace files are one run where their headers have the same
 // jobs and, for each job, one number of ranks and different ranks. Every other path is a run of its own, also one that
 // cannot be read. Cost: the headers of all .pace files; nothing where one path is given.
-std::vector<RunPaths> runs_among(const std::vector<std::string>& paths);
+std::vector<RunPaths> runs_among(const std::vector<std::string>& paths, Processes processes = Processes::automatic);
 
 // The run that all of these paths hold. Throws Error if they hold several.
-RunPaths one_run(const std::vector<std::string>& paths);
+RunPaths one_run(const std::vector<std::string>& paths, Processes processes = Processes::automatic);
 
 }  // namespace paceline::analysis

@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::filesystem::path path = file.write(std::vector<std::uint8_t>(data + 1, data + size));
   TraceBuilder run;
   RankBuilder& builder = run.add_rank(0);
-  kineto::KinetoRank rank(builder);
+  kineto::KinetoRank rank(builder, static_cast<Processes>(data[0] / 64 % 3));
   ProgressCounter progress({}, 0);
   try {
     kineto::looks_like_chrome_trace(path);

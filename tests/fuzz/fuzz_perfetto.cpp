@@ -15,7 +15,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paceline;
   static fuzz::MemoryFile file;
-  const analysis::TraceFile trace{file.write({data, size}), "fuzz.pftrace"};
+  const auto processes = static_cast<analysis::Processes>(size % 3);
+  const analysis::TraceFile trace{file.write({data, size}), "fuzz.pftrace", processes};
   analysis::perfetto_reader.recognises(trace);
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

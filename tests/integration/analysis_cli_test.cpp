@@ -17,6 +17,7 @@ namespace {
 using format::EventType;
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PacelineCommand : public CommandTest {
  protected:
@@ -93,6 +94,41 @@ TEST_F(PacelineCommand, ClocksAreAlignedByTheChosenMethod) {
   const Outcome report = paceline("report --align recorded run");
   EXPECT_EQ(report.status, 0) << report.errors;
   EXPECT_EQ(paceline("info --align guess run").status, 2);
+}
+
+TEST_F(PacelineCommand, CollectivesWithoutAPartnerAreCounted) {
+  const std::string step =
+      R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":99})";
+  const std::string kernel = R"(,{"ph":"X","cat":"kernel","name":"ncclKernel_AllReduce_RING_LL_Sum_float","pid":0,)"
+                             R"("tid":7,"dur":9,"args":{"device":0,"stream":7},"ts":)";
+  for (const int rank : {0, 1}) {
+    std::ofstream(directory_ / ("rank-" + std::to_string(rank) + ".json"))
+        << "[" << step << kernel << "10}" << (rank == 1 ? kernel + "30}" : "") << "]";
+  }
+  const std::string expected = "3 collective calls have no partner on other ranks";
+  EXPECT_THAT(paceline("info 'rank-*.json'").output, HasSubstr("\n  " + expected + "\n"));
+  EXPECT_THAT(paceline("info --format json 'rank-*.json'").output, HasSubstr("\"" + expected + "\""));
+}
+
+TEST_F(PacelineCommand, EveryReaderOfARunMakesRanksOfProcesses) {
+  std::ofstream(directory_ / "two.json") << R"([{"ph":"X","name":"work","pid":40,"tid":1,"ts":5,"dur":2},)"
+                                         << R"({"ph":"X","name":"work","pid":41,"tid":2,"ts":5,"dur":2}])";
+  EXPECT_THAT(paceline("info two.json").output, HasSubstr("as one rank: --processes ranks makes"));
+  EXPECT_THAT(paceline("info --processes ranks two.json").output, HasSubstr("two.json: 2 ranks"));
+  EXPECT_THAT(paceline("info --processes ranks --align recorded two.json").output, HasSubstr("two.json: 2 ranks"));
+  EXPECT_THAT(paceline("report --processes ranks two.json").output, HasSubstr("2 ranks ran"));
+  const std::string sql = " --format csv two.json 'SELECT count(DISTINCT rank) AS ranks FROM slices'";
+  EXPECT_EQ(paceline("query --processes ranks" + sql).output, "ranks\n2\n");
+  EXPECT_EQ(paceline("query --processes one" + sql).output, "ranks\n1\n");
+  EXPECT_THAT(paceline("export --processes ranks --to csv two.json").output, HasSubstr("\n1,,"));
+  EXPECT_THAT(paceline("compare --processes ranks two.json two.json").errors, Not(HasSubstr("as one rank")));
+  EXPECT_THAT(paceline("whatif --processes ranks two.json").errors, HasSubstr("that all ranks finished"));
+  EXPECT_THAT(paceline("history --processes ranks two.json").errors, Not(HasSubstr("as one rank")));
+  for (const char* wrong : {"--processes some two.json", "--processes"}) {
+    const Outcome refused = paceline(std::string("info ") + wrong);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("--processes: "));
+  }
 }
 
 TEST_F(PacelineCommand, AFileCutAnywhereIsReadUpToTheCutAndSaidToBeDamaged) {

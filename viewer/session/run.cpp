@@ -130,8 +130,10 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
 }
 
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress,
-                                    analysis::ClockMethod clock) {
-  return index_run(path, analysis::load_run(path.toStdString(), clock, progress.from_to(0, 0.9)), progress);
+                                    const analysis::MergeChoices& choices) {
+  analysis::RunPaths paths(path.toStdString());
+  paths.processes = choices.processes;
+  return index_run(path, analysis::load_run(paths, choices.clock, progress.from_to(0, 0.9)), progress);
 }
 
 QString clock_error_text(const Run& run) {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/clocks/trace_alignment.h"
 #include "analysis/index/value_ranges.h"
 #include "analysis/load/load.h"
+#include "analysis/load/merge.h"
 #include "analysis/phases/phase_timeline.h"
 #include "analysis/phases/selection.h"
 #include "analysis/run/index/run_index.h"
@@ -72,10 +72,11 @@ struct Run {
 QString loss_text(const analysis::LostInterval& loss);
 std::vector<Unrecorded> unrecorded_of(const std::vector<analysis::LostInterval>& losses);
 
-// Throws Error as analysis::load_run does, and where the clocks cannot be aligned by this method. The figures of the
-// ranks are computed on all CPUs; they are the last tenth of `progress`, which any thread may call, one at a time.
+// Of the choices, the clock and the processes count. Throws Error as analysis::load_run does, and where the clocks
+// cannot be aligned by this method. The figures of the ranks are computed on all CPUs; they are the last tenth of
+// `progress`, which any thread may call, one at a time.
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {},
-                                    analysis::ClockMethod clock = analysis::ClockMethod::automatic);
+                                    const analysis::MergeChoices& choices = {});
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
 

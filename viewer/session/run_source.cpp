@@ -31,7 +31,7 @@ QString RunSource::path() const {
 
 RunSource RunSource::absolute() const {
   using namespace run_source;
-  RunSource source{.paths = {}, .choices = {.clock = choices.clock}, .merged = merged};
+  RunSource source{.paths = {}, .choices = {.clock = choices.clock, .processes = choices.processes}, .merged = merged};
   for (const QString& one : paths) source.paths << absolute_path(one);
   for (const std::string& name : choices.without) source.choices.without.insert(absolute_name(name));
   for (const auto& [name, ns] : choices.offset_ns) source.choices.offset_ns[absolute_name(name)] = ns;
@@ -39,7 +39,7 @@ RunSource RunSource::absolute() const {
 }
 
 std::shared_ptr<const Run> open_source(const RunSource& source, const analysis::Progress& progress) {
-  if (!source.merged) return open_run(source.path(), progress, source.choices.clock);
+  if (!source.merged) return open_run(source.path(), progress, source.choices);
   std::vector<std::filesystem::path> files;
   for (const QString& path : source.paths) files.emplace_back(path.toStdString());
   return index_run(source.path(), analysis::load_merged(files, source.choices, progress.from_to(0, 0.9)).trace,
@@ -47,10 +47,13 @@ std::shared_ptr<const Run> open_source(const RunSource& source, const analysis::
 }
 
 QString source_to_text(const RunSource& source) {
-  if (!source.merged && source.choices.clock == run_source::ClockMethod::automatic) return source.path();
+  const bool ordinary = !source.merged && source.choices.clock == run_source::ClockMethod::automatic &&
+                        source.choices.processes == analysis::Processes::automatic;
+  if (ordinary) return source.path();
   QJsonObject text{{"paths", QJsonArray::fromStringList(source.paths)},
                    {"merged", source.merged},
-                   {"align", run_source::clocks[int(source.choices.clock)]}};
+                   {"align", run_source::clocks[int(source.choices.clock)]},
+                   {"processes", int(source.choices.processes)}};
   QJsonArray without;
   for (const std::string& name : source.choices.without) without << QString::fromStdString(name);
   if (!without.isEmpty()) text["without"] = without;
@@ -67,6 +70,9 @@ RunSource source_from_text(const QString& text) {
   for (const QJsonValue& path : object["paths"].toArray()) source.paths << path.toString();
   source.choices.clock = analysis::clock_method_named(object["align"].toString().toStdString())
                              .value_or(run_source::ClockMethod::automatic);
+  if (const int kind = object["processes"].toInt(); kind >= 0 && kind <= int(analysis::Processes::one_rank)) {
+    source.choices.processes = analysis::Processes(kind);
+  }
   for (const QJsonValue& name : object["without"].toArray()) {
     source.choices.without.insert(name.toString().toStdString());
   }

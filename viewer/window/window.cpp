@@ -271,8 +271,8 @@ void Window::reopen() {
   }
 }
 
-void Window::open(const QString& path, std::function<void(RunPage&)> opened, analysis::ClockMethod clock) {
-  open_source({.paths = {path}, .choices = {.clock = clock}}, std::move(opened));
+void Window::open(const QString& path, std::function<void(RunPage&)> opened, const analysis::MergeChoices& choices) {
+  open_source({.paths = {path}, .choices = choices}, std::move(opened));
 }
 
 void Window::remember_and_restore(const RunSource& source, RunPage& page) {

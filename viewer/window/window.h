@@ -29,8 +29,7 @@ class Window : public QMainWindow {
 
   // Loads beside the UI thread. A new tab shows the progress, then the run or the reason why it cannot be opened. Then
   // `opened` is called with the run's page; the message of its exception is shown in the status bar.
-  void open(const QString& path, std::function<void(RunPage&)> opened = {},
-            analysis::ClockMethod clock = analysis::ClockMethod::automatic);
+  void open(const QString& path, std::function<void(RunPage&)> opened = {}, const analysis::MergeChoices& choices = {});
   // Opens the runs that were open when the window was closed last, as they were left.
   void reopen();
   void open_source(const RunSource& source, std::function<void(RunPage&)> opened = {});

@@ -20,9 +20,10 @@ std::int64_t number_behind(std::string_view text, char mark) {
 
 }  // namespace
 
-KinetoRank::KinetoRank(RankBuilder& rank)
+KinetoRank::KinetoRank(RankBuilder& rank, Processes processes)
     : rank_(rank),
       collectives_(rank),
+      processes_(processes),
       correlation_(rank.names().intern("correlation")),
       sequence_key_(rank.names().intern("Seq")) {}
 
@@ -308,14 +309,14 @@ void KinetoRank::add_counters() {
     const std::vector<std::string_view> fields = fields_of(counters_[c]);
     const std::string process = plain_text(fields[0]), name = plain_text(fields[1]), series = plain_text(fields[2]);
     if (own_) {
-      add_own_counter(rank_prefix(process_names_[process]), name, series == "value" ? "" : series, samples);
+      add_own_counter(prefix_of(process), name, series == "value" ? "" : series, samples);
       samples = {};
       continue;
     }
     const bool only_value = series.empty() || series == name || series == "value";
     const bool of_device = !fields[3].empty();
     TrackBuilder& track = rank_.add_counter(only_value ? name : name + " " + series, std::string(fields[3]),
-                                            of_device ? process : "", false);
+                                            prefix_of(process) + (of_device ? process : ""), false);
     for (const auto& [time_ns, value] : samples) track.add_sample(time_ns, value);
     rank_.info().counter_events += samples.size();
     samples = {};
@@ -332,19 +333,31 @@ void KinetoRank::add_own_counter(const std::string& prefix, const std::string& l
   rank_.info().counter_events += samples.size();
 }
 
-// The processes with ranges of a program that is not PyTorch, and whether each one's name has a rank of its own.
-bool KinetoRank::processes_are_ranks() {
-  std::set<std::string> processes;
+// Those of Paceline's export are ranks, and those of PyTorch are not. Of other programs the processes with ranges
+// count.
+void KinetoRank::find_ranks() {
+  std::set<std::pair<std::int64_t, std::string>> processes;  // by id, of which some are texts
   std::set<std::string> prefixes;
   for (const Thread& thread : thread_infos_) {
     if (thread.tracks[host].builder == nullptr) continue;
-    processes.insert(thread.process);
+    processes.emplace(whole_number(thread.process).value_or(largest_ns), thread.process);
     if (const std::string prefix = rank_prefix(process_names_[thread.process]); !prefix.empty())
       prefixes.insert(prefix);
   }
-  if (processes.size() < 2 || of_pytorch_) return false;
-  joined_processes_ = prefixes.size() == processes.size() ? 0 : processes.size();
-  return joined_processes_ == 0;
+  if (!own_ && (processes.size() < 2 || of_pytorch_ || processes_ == Processes::one_rank)) return;
+  if (own_ || prefixes.size() == processes.size()) {
+    for (const auto& [process, name] : process_names_) prefixes_[process] = rank_prefix(name);
+  } else if (processes_ == Processes::ranks) {
+    for (const auto& [id, process] : processes)
+      prefixes_[process] = rank_prefix(fmt::format("rank {}", prefixes_.size()));
+  } else {
+    joined_processes_ = processes.size();
+  }
+}
+
+std::string KinetoRank::prefix_of(const std::string& process) const {
+  const auto found = prefixes_.find(process);
+  return found == prefixes_.end() ? "" : found->second;
 }
 
 // The main thread is the one that iterates, else the process's first thread, else the one with the most slices.
@@ -356,18 +369,18 @@ void KinetoRank::label_tracks() {
   };
   const auto main = std::ranges::max_element(thread_infos_, {}, rating);
   if (main != thread_infos_.end()) rank_.info().pid = whole_number(main->process).value_or(0);
-  const bool ranks = !own_ && processes_are_ranks();
+  const bool ranks = !own_ && !prefixes_.empty();
   for (Thread& thread : thread_infos_) {
     const std::string& process = process_names_[thread.process];
-    if (const std::string prefix = own_ ? rank_prefix(process) : ""; !prefix.empty()) {
+    const std::string prefix = prefix_of(thread.process);
+    if (own_ && !prefix.empty()) {
       describe_own(thread, prefix);
       continue;
     }
-    const std::string prefix = ranks ? rank_prefix(process) : "";
     const bool is_main = !ranks && &thread == &*main && thread.tracks[host].builder != nullptr;
     const std::string of_gpu = fmt::format("GPU {} stream {}", thread.process, thread.thread);
     std::string label = thread.name.empty() ? "thread " + thread.thread : thread.name;
-    if (thread.process != main->process && !ranks) {
+    if (ranks ? !rank_in_name(process) : thread.process != main->process) {
       label = (process.empty() ? "process " + thread.process : process) + " " + label;
     }
     const auto describe = [&](Group group, const std::string& text) {
@@ -396,6 +409,7 @@ void KinetoRank::describe_own(Thread& thread, const std::string& prefix) {
 
 void KinetoRank::finish(const Header& header) {
   add_brackets();
+  find_ranks();
   add_flows();
   add_counters();
   Rank& info = rank_.info();

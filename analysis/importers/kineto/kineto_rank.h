@@ -15,13 +15,14 @@
 #include "analysis/importers/kineto/events.h"
 #include "analysis/importers/kineto/header.h"
 #include "analysis/importers/kineto/kinds.h"
+#include "analysis/importers/reader.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis::kineto {
 
 class KinetoRank {
  public:
-  explicit KinetoRank(RankBuilder& rank);
+  explicit KinetoRank(RankBuilder& rank, Processes processes = Processes::automatic);
 
   // Adds the piece that the parser holds. Parsers are told apart by their numbers, counted from 0.
   void add(EventParser& parser, std::size_t number);
@@ -36,7 +37,8 @@ class KinetoRank {
   std::uint64_t left_out() const { return left_out_; }
   std::uint64_t endless() const { return endless_; }
   bool of_pytorch() const { return of_pytorch_; }
-  // How many processes with ranges became one rank, because their names have no ranks; 0 where there is no choice.
+  // How many processes with ranges became one rank, because their names have no ranks; 0 where there is no other
+  // choice, or where the user made it.
   std::size_t joined_processes() const { return joined_processes_; }
 
  private:
@@ -91,7 +93,8 @@ class KinetoRank {
   void add_own_counter(const std::string& prefix, const std::string& label, const std::string& unit,
                        const Samples& samples);
   void describe_own(Thread& thread, const std::string& prefix);
-  bool processes_are_ranks();
+  void find_ranks();
+  std::string prefix_of(const std::string& process) const;
   void label_tracks();
 
   static constexpr RecordId unknown = ~RecordId{0};
@@ -111,6 +114,8 @@ class KinetoRank {
   std::uint64_t damaged_ = 0, left_out_ = 0, endless_ = 0;
   bool of_pytorch_ = false;
   bool own_ = false;  // Paceline's export
+  const Processes processes_;
+  std::map<std::string, std::string> prefixes_;  // of the processes that are ranks (own_ranks.h)
   std::size_t joined_processes_ = 0;
   const NameId correlation_, sequence_key_;
 };

@@ -58,8 +58,8 @@ void finish(const TraceFile& file, Opened& opened, KinetoRank& rank) {
   }
   if (rank.joined_processes() > 0) {
     opened.notes.push_back(
-        fmt::format("{}: its {} processes were read as one rank: name them \"rank 0\", \"rank 1\", … (events "
-                    "\"process_name\") to read them as ranks",
+        fmt::format("{}: its {} processes were read as one rank: --processes ranks makes each one a rank, and so do "
+                    "names such as \"rank 0\" (events \"process_name\")",
                     file.name, rank.joined_processes()));
   }
   if (rank.endless() > 0) {
@@ -107,7 +107,7 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
   for (Opened& opened : all) opened.builder = &run.add_rank(Rank{});
   parallel_for(files.size(), [&](std::size_t i) {
     Opened& opened = all[i];
-    KinetoRank rank(*opened.builder);
+    KinetoRank rank(*opened.builder, files[i].processes);
     try {
       opened.summary = kineto::read_file(files[i], rank, threads, counter);
     } catch (const Error& error) {

@@ -23,7 +23,7 @@ constexpr std::size_t most_arguments = 100;
 constexpr std::size_t most_sequences = 1 << 16, most_tracks = 1 << 20;
 
 FileImport::FileImport(const TraceFile& file, const AddRank& add_rank, ProgressCounter& progress)
-    : file_name_(file.name) {
+    : file_name_(file.name), processes_(file.processes) {
   texts_.intern("");
   domain_key_ = texts_.intern("domain");
   describe(file.path, progress);
@@ -51,7 +51,8 @@ void FileImport::describe(const std::filesystem::path& path, ProgressCounter& pr
   losses_.end = packets.damage();
 }
 
-// A process is a rank where its name has the number of one. Other processes are tracks of the first rank.
+// A process is a rank where its name has the number of one, or where all are to be ranks. Other processes are tracks of
+// the first rank.
 void FileImport::make_ranks(const AddRank& add_rank) {
   std::map<int, RankModel*> numbered;
   const auto add = [&](int number) -> RankModel* {
@@ -62,14 +63,18 @@ void FileImport::make_ranks(const AddRank& add_rank) {
     starts_.emplace_back();
     return &ranks_.emplace_back(add_rank(std::move(info)), texts_);
   };
-  for (const auto& [pid, process] : descriptors_.processes()) {
-    const auto own = kineto::rank_in_name(process.name);
-    if (!own) continue;
-    const auto [found, fresh] = numbered.try_emplace(own->number, nullptr);
-    if (fresh) found->second = add(own->number);
-    rank_of_process_[pid] = found->second;
-    Rank& info = found->second->builder().info();
-    info.host = own->host;
+  const auto& processes = descriptors_.processes();
+  const auto has_number = [](const auto& process) { return kineto::rank_in_name(process.second.name).has_value(); };
+  const bool by_pid = processes_ == Processes::ranks && !std::ranges::all_of(processes, has_number);
+  for (const auto& [pid, process] : processes) {
+    const auto own = by_pid ? std::nullopt : kineto::rank_in_name(process.name);
+    if (processes_ == Processes::one_rank || (!own && !by_pid)) continue;
+    RankModel*& known = by_pid ? rank_of_process_[pid] : numbered[own->number];
+    const bool fresh = known == nullptr;
+    if (fresh) known = add(own ? own->number : unknown_rank);
+    rank_of_process_[pid] = known;
+    Rank& info = known->builder().info();
+    if (own) info.host = own->host;
     info.pid = pid;
     info.command = process.command;
     for (const std::string& label : process.labels) {  // of Paceline's export
@@ -422,11 +427,17 @@ void FileImport::finish() {
       if (track->info != nullptr && track->info->thread) threaded_.insert(track->rank);
     }
   }
-  if (ranks_.size() == 1 && !of_pytorch && processes[&ranks_.front()].size() > 1 &&
-      ranks_.front().builder().info().rank == unknown_rank) {
+  if (processes_ == Processes::automatic && ranks_.size() == 1 && !of_pytorch &&
+      processes[&ranks_.front()].size() > 1 && ranks_.front().builder().info().rank == unknown_rank) {
     joined_processes_ = processes[&ranks_.front()].size();
   }
-  for (const TrackState* track : in_order_) label(*track, processes[track->rank].size() > 1);
+  const auto is_nameless = [&](RankModel& rank) {
+    return ranks_.size() > 1 && rank.builder().info().rank == unknown_rank;
+  };
+  for (const TrackState* track : in_order_) {
+    label(*track, processes[track->rank].size() > 1 || is_nameless(*track->rank));
+  }
+  std::size_t left = ranks_.size();
   for (RankModel& rank : ranks_) {
     Rank& info = rank.builder().info();
     for (const Lane* lane : lanes_of_rank_[&rank]) {
@@ -434,6 +445,8 @@ void FileImport::finish() {
        : lane->kind == TrackKind::nccl ? info.nccl_events
                                        : info.nvtx_events) += lane->events;
     }
+    const bool is_empty = info.nvtx_events + info.cuda_events + info.nccl_events + info.counter_events == 0;
+    if (is_empty && is_nameless(rank) && left > 1) info.format.clear(), --left;
   }
 }
 

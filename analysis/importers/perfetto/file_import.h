@@ -44,15 +44,16 @@ class FileImport {
  public:
   using AddRank = std::function<RankBuilder&(Rank)>;
 
-  // Adds ranks, with times on the file's trace clock. Throws Error where the file cannot be read, or has no event that
-  // can be.
+  // Adds ranks, with times on the file's trace clock. A rank without events gets no format. Throws Error where the file
+  // cannot be read, or has no event that can be.
   FileImport(const TraceFile& file, const AddRank& add_rank, ProgressCounter& progress);
 
   const Losses& losses() const { return losses_; }
   std::optional<std::int64_t> utc_of_zero_ns() const { return clocks_.utc_of_zero_ns(); }
   // When the process of each rank started, if the file says it; in the order in which the ranks were added.
   const std::vector<std::optional<std::int64_t>>& starts() const { return starts_; }
-  // How many processes became one rank, because their names have no ranks; 0 where there is no choice.
+  // How many processes became one rank, because their names have no ranks; 0 where there is no other choice, or where
+  // the user made it.
   std::size_t joined_processes() const { return joined_processes_; }
   std::uint64_t unnumbered() const;
 
@@ -112,6 +113,7 @@ class FileImport {
   std::string process_label(std::int64_t pid) const;
 
   const std::string file_name_;
+  const Processes processes_;
   Losses losses_;
   Descriptors descriptors_;
   Clocks clocks_;

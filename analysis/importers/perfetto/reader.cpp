@@ -89,10 +89,10 @@ void note_losses(const std::string& file, const FileImport& import, std::vector<
                     file, count, clock));
   }
   if (import.joined_processes() > 0) {
-    notes.push_back(
-        fmt::format("{}: its {} processes were read as one rank: name them \"rank 0\", \"rank 1\", … to read them "
-                    "as ranks",
-                    file, import.joined_processes()));
+    notes.push_back(fmt::format(
+        "{}: its {} processes were read as one rank: --processes ranks makes each one a rank, and so do names "
+        "such as \"rank 0\"",
+        file, import.joined_processes()));
   }
   note(import.unnumbered(),
        "collectives cannot be matched with other ranks': the file has neither their numbers nor "
@@ -102,7 +102,8 @@ void note_losses(const std::string& file, const FileImport& import, std::vector<
 void read_file(const TraceFile& file, Opened& opened, const FileImport::AddRank& add_rank, ProgressCounter& progress) {
   const FileImport import(file, add_rank, progress);
   const Losses& losses = import.losses();
-  Rank& first = opened.ranks.front()->info();
+  Rank& first =
+      (*std::ranges::find_if(opened.ranks, [](RankBuilder* rank) { return !rank->info().format.empty(); }))->info();
   if (losses.damaged > 0) first.dropped["damage"] = losses.damaged;
   if (losses.damaged > 0 || !losses.end.empty()) {
     first.damaged = true;

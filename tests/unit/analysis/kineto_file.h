@@ -20,12 +20,12 @@ class KinetoFiles {
   ~KinetoFiles() { std::filesystem::remove_all(directory); }
 
   // Reads the texts as the files of one run.
-  Trace read(const std::vector<std::string>& texts) const {
+  Trace read(const std::vector<std::string>& texts, Processes processes = Processes::automatic) const {
     std::vector<TraceFile> files;
     for (const std::string& text : texts) {
       const std::filesystem::path path = directory / (std::to_string(files.size()) + ".json");
       std::ofstream(path, std::ios::binary) << text;
-      files.push_back({path, "run/" + path.filename().string()});
+      files.push_back({path, "run/" + path.filename().string(), processes});
     }
     return kineto_reader.read(files, {});
   }

@@ -211,12 +211,14 @@ TEST(RunSource, IsTheSameAfterItWasWritten) {
   EXPECT_EQ(source_from_text("/runs/a").paths, QStringList{"/runs/a"});
   const RunSource merged{.paths = {"/a \"b\"", "/c, d"},
                          .choices = {.clock = analysis::ClockMethod::collectives,
+                                     .processes = analysis::Processes::ranks,
                                      .without = {"/c, d/é.pace"},
                                      .offset_ns = {{"/a \"b\"", 9'007'199'254'740'993}}},
                          .merged = true};
   const RunSource read = source_from_text(source_to_text(merged));
   EXPECT_EQ(read.paths, merged.paths);
   EXPECT_EQ(read.choices.clock, merged.choices.clock);
+  EXPECT_EQ(read.choices.processes, merged.choices.processes);
   EXPECT_EQ(read.choices.without, merged.choices.without);
   EXPECT_EQ(read.choices.offset_ns, merged.choices.offset_ns);
   EXPECT_TRUE(read.merged);

@@ -350,7 +350,31 @@ TEST_F(KinetoEvents, ProcessesWithoutRanksAreOneRankAndThisIsNoted) {
                                   process_name(41, "renderer") + "]"});
   ASSERT_EQ(trace.ranks.size(), 1U);
   ASSERT_EQ(trace.notes.size(), 1U);
-  EXPECT_THAT(trace.notes[0], HasSubstr("its 2 processes were read as one rank"));
+  EXPECT_THAT(trace.notes[0], HasSubstr("its 2 processes were read as one rank: --processes ranks"));
+}
+
+TEST_F(KinetoEvents, ProcessesAreRanksInTheOrderOfTheirIdsWhereTheUserSaysSo) {
+  const std::string counter = R"(,{"ph":"C","name":"load","pid":40,"ts":6,"args":{"value":3}})";
+  const std::string text = "[" + work_of(40, "5") + "," + work_of(9, "7") + "," + work_of(40, "9") + counter +
+                           process_name(40, "rank 0") + process_name(9, "loader") + "]";
+  const Trace trace = files.read({text}, Processes::ranks);
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].rank, 0);
+  EXPECT_EQ(trace.ranks[0].nvtx_events, 1U);
+  EXPECT_EQ(trace.ranks[1].rank, 1);
+  EXPECT_EQ(trace.ranks[1].nvtx_events, 2U);
+  EXPECT_EQ(trace.ranks[1].counter_events, 1U);
+  EXPECT_THAT(trace.notes, testing::IsEmpty());
+}
+
+TEST_F(KinetoEvents, ProcessesAreOneRankWhereTheUserSaysSo) {
+  const std::string text =
+      "[" + work_of(40, "5") + "," + work_of(41, "7") + process_name(40, "rank 1") + process_name(41, "rank 0") + "]";
+  const Trace trace = files.read({text}, Processes::one_rank);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  EXPECT_EQ(trace.ranks[0].nvtx_events, 2U);
+  EXPECT_THAT(trace.notes, testing::IsEmpty());
+  EXPECT_EQ(files.read({text}, Processes::ranks).ranks[1].tracks[0].slices.start_ns[0], 0) << "by their names";
 }
 
 TEST_F(KinetoEvents, CollectivesOfGlooRunInTheThreadsOfGloo) {

@@ -69,8 +69,9 @@ class PerfettoFile : public testing::Test {
     EXPECT_TRUE(perfetto_reader.recognises(file));
     return file;
   }
-  Trace read() const {
-    const TraceFile file = write("a.pftrace", file_);
+  Trace read(Processes processes = Processes::automatic) const {
+    TraceFile file = write("a.pftrace", file_);
+    file.processes = processes;
     return perfetto_reader.read(std::span(&file, 1), {});
   }
 
@@ -289,7 +290,29 @@ TEST_F(PerfettoFile, OtherProcessesAreOneRankAndANoteSaysSo) {
   }
   const Trace trace = read();
   ASSERT_EQ(trace.ranks.size(), 1U);
-  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("its 2 processes were read as one rank")));
+  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("its 2 processes were read as one rank: --processes ranks")));
+
+  process(13, 100, "without events");
+  const Trace ranks = read(Processes::ranks);
+  ASSERT_EQ(ranks.ranks.size(), 2U);
+  EXPECT_EQ(ranks.ranks[0].pid, 101U);
+  EXPECT_EQ(ranks.ranks[1].pid, 102U);
+  EXPECT_THAT(slices_of(ranks, "main thread", 1), ElementsAre("work 0+2"));
+  EXPECT_THAT(ranks.notes, ElementsAre());
+}
+
+TEST_F(PerfettoFile, RanksAreOneWhereTheUserSaysSo) {
+  for (const std::uint64_t rank : {0U, 1U}) {
+    process(10 + rank, 100 + rank, "rank " + std::to_string(1 - rank));
+    thread(20 + rank, 100 + rank, 100 + rank, "main");
+    begin(1000, 20 + rank, "work");
+    end(2000, 20 + rank);
+  }
+  const Trace trace = read(Processes::one_rank);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  EXPECT_EQ(trace.ranks[0].nvtx_events, 2U);
+  EXPECT_THAT(trace.notes, ElementsAre());
+  EXPECT_EQ(read(Processes::ranks).ranks[0].pid, 101U) << "by their names";
 }
 
 TEST_F(PerfettoFile, WhatCannotBeReadIsCounted) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option --align of the commands that load a run.
+// The options of the commands that load a run: --align and --processes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,6 +19,21 @@ inline void add_align_option(CLI::App& command, analysis::ClockMethod& method) {
           "by the clocks that the recorder compared; collectives: by the ends of matched collectives")
       ->type_name("METHOD")
       ->check(CLI::IsMember({"auto", "recorded", "exchange", "collectives"}));
+}
+
+// `processes` must outlive the parsing.
+inline void add_processes_option(CLI::App& command, analysis::Processes& processes) {
+  using analysis::Processes;
+  command
+      .add_option_function<std::string>(
+          "--processes",
+          [&processes](const std::string& name) {
+            processes = name == "ranks" ? Processes::ranks : name == "one" ? Processes::one_rank : Processes::automatic;
+          },
+          "What the processes in one Chrome JSON or Perfetto file are: auto (default): ranks if their names have the "
+          "numbers of ranks, else one rank; ranks: a rank each; one: one rank")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"auto", "ranks", "one"}));
 }
 
 }  // namespace paceline::cli
