@@ -249,7 +249,8 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
                           change_text(quantity), or_none(quantity.ci95, change_interval)});
   }
   limit_rows(table);
-  if (!table.rows.empty() && table.rows.back()[1].empty()) std::swap(table.rows.back()[0], table.rows.back()[1]);  // "more"
+  if (!table.rows.empty() && table.rows.back()[1].empty())
+    std::swap(table.rows.back()[0], table.rows.back()[1]);  // "more"
   std::vector<Table> tables;
   for (Table* each : {&outcome, &table}) {
     if (!each->rows.empty()) tables.push_back(std::move(*each));
