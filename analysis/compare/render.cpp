@@ -39,6 +39,9 @@ namespace comparison_rendering {
 
 constexpr std::size_t most_named = 5;
 
+// Kernels of C++ templates have names of hundreds of characters.
+std::string name_in_sentence(const QuantityComparison& quantity) { return label(quantity.name, 60); }
+
 std::string set_name(const std::vector<RunAnalysis>& runs) {
   return runs.size() == 1 ? runs.front().name : fmt::format("{} and {} more", runs.front().name, runs.size() - 1);
 }
@@ -62,7 +65,7 @@ std::string changed_names(const RunComparison& comparison, QuantityType type, Ch
     if (names.size() == most_named) {
       ++more;
     } else {
-      names.push_back(fmt::format("{} ({}{}, {})", quantity.name, quantity.difference_s() < 0 ? "−" : "+",
+      names.push_back(fmt::format("{} ({}{}, {})", name_in_sentence(quantity), quantity.difference_s() < 0 ? "−" : "+",
                                   seconds(std::abs(quantity.difference_s())), change_text(quantity)));
     }
   }
@@ -146,7 +149,7 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
     std::vector<std::string> names;  // the largest differences come first
     for (const QuantityComparison& quantity : comparison.quantities) {
       if (names.size() == most_named || quantity.difference_s() == 0) break;
-      names.push_back(fmt::format("{} ({}{}, {} instead of {} times)", quantity.name,
+      names.push_back(fmt::format("{} ({}{}, {} instead of {} times)", name_in_sentence(quantity),
                                   quantity.difference_s() < 0 ? "−" : "+", seconds(std::abs(quantity.difference_s())),
                                   count(quantity.new_count), count(quantity.base_count)));
     }
@@ -162,7 +165,7 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
     std::vector<std::string> names;
     for (const QuantityComparison& quantity : *only) {
       if (names.size() < most_named) {
-        names.push_back(fmt::format("{} ({})", quantity.name, seconds(std::abs(quantity.difference_s()))));
+        names.push_back(fmt::format("{} ({})", name_in_sentence(quantity), seconds(std::abs(quantity.difference_s()))));
       }
     }
     if (names.empty()) continue;
@@ -246,6 +249,8 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
                           change_text(quantity), or_none(quantity.ci95, change_interval)});
   }
   limit_rows(table);
+  if (!table.rows.empty() && table.rows.back()[1].empty())
+    std::swap(table.rows.back()[0], table.rows.back()[1]);  // "more"
   std::vector<Table> tables;
   for (Table* each : {&outcome, &table}) {
     if (!each->rows.empty()) tables.push_back(std::move(*each));
@@ -307,7 +312,7 @@ std::string render_text(const RunComparison& comparison) {
   for (const Finding& finding : findings_of(comparison)) {
     out += wrapped(finding.text, 110, finding.severity == Severity::info ? "  · " : "  ! ", "    ");
   }
-  for (const Table& table : tables_of(comparison)) print_table(table, out);
+  for (const Table& table : tables_of(comparison)) print_table(table, out, 120);
   return printable_lines(out);
 }
 

@@ -309,17 +309,64 @@ Faults faults_of(const RunAnalysis& run) {
   return faults;
 }
 
+// "ranks 0–7, 12 and 40 more": neighbours drawn together, and of many stretches only the first eight. Sorted ranks.
+std::string first_ranks(const std::vector<int>& ranks) {
+  std::vector<std::string> parts;
+  std::size_t at = 0;
+  for (; at < ranks.size() && parts.size() < 8; ++at) {
+    const int first = ranks[at];
+    while (at + 1 < ranks.size() && ranks[at + 1] == ranks[at] + 1) ++at;
+    parts.push_back(first == ranks[at] ? std::to_string(first) : fmt::format("{}–{}", first, ranks[at]));
+  }
+  if (at < ranks.size()) parts.push_back(fmt::format("{} more", ranks.size() - at));
+  return (ranks.size() == 1 ? "rank " : "ranks ") + list_text(parts);
+}
+
+// The reasons have the whole sentence, which may name all ranks.
+std::string brief_hang_text(const Hang& hang) {
+  constexpr std::size_t most_words = 25;
+  std::string whole = hang_text(hang);
+  if (words(whole) <= most_words) return whole;
+  if (!hang.circle.empty()) {
+    return fmt::format("Messages hang: {}, and so on among {} ranks.", hang.circle.front(), hang.circle.size());
+  }
+  std::vector<int> missing;
+  for (const auto& rank : hang.missing) missing.push_back(rank.rank);
+  const Hang::Missing& first = hang.missing.front();
+  std::string instead;
+  if (missing.size() == 1) {
+    instead = !first.other.empty()     ? fmt::format("; it called {} instead", first.other)
+              : !first.message.empty() ? "; " + first.message
+              : !first.inside.empty()  ? "; it was in " + first.inside
+                                       : "";
+  }
+  const char* waiting = hang.broken ? "failed" : hang.waiting.size() == 1 ? "waits" : "wait";
+  return fmt::format("{} never {} {} #{} on {}, in which {} {}{}.", capitalised(first_ranks(missing)),
+                     hang.broken ? "completed" : "entered", hang.operation, hang.number, hang.communicator,
+                     plural(hang.waiting.size(), "rank", "ranks"), waiting, instead);
+}
+
+// The first reason; where several ranks are at fault or many are named, without those that waited or were done.
+std::string brief_fault_text(const Faults& faults) {
+  const std::string& first = faults.texts.front();
+  if (faults.texts.size() == 1 && words(first) <= 25) return first;
+  return first.substr(0, std::min(first.rfind(", in which "), first.rfind(", which ")));
+}
+
+// The state names them.
+std::string one_or_they(const std::vector<int>& ranks) { return ranks.size() == 1 ? rank_list(ranks) : "they"; }
+
 // A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
 std::string repair_text(const RunAnalysis& run, Cut cut) {
   if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    return fmt::format("First find out what {} did instead{}.", rank_list(faults.ranks),
+    return fmt::format("First find out what {} did instead{}.", one_or_they(faults.ranks),
                        cut < Cut::details ? ": look at the stacks and the GPUs there" : "");
   }
   if (!run.hangs.empty()) {
     std::vector<int> missing;
     for (const auto& rank : run.hangs.front().missing) missing.push_back(rank.rank);
     return fmt::format("First find out why {} did not come: `paceline view {}` shows the last ranges.",
-                       rank_list(missing), run.path);
+                       one_or_they(missing), run.path);
   }
   if (!run.damage.empty()) {
     return "First get the whole trace: copy the damaged file again, or record again, because the report refuses what "
@@ -337,9 +384,9 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
   const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
   std::string text;
   if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    text = fmt::format("The job hangs because of {}: {}.", rank_list(faults.ranks), joined(faults.texts, "; "));
+    text = fmt::format("The job hangs because of {}: {}.", first_ranks(faults.ranks), brief_fault_text(faults));
   } else if (!run.hangs.empty()) {
-    text = hang_text(run.hangs.front());
+    text = brief_hang_text(run.hangs.front());
   } else if (!run.damage.empty()) {
     text = fmt::format("The trace is damaged ({}), so where the time went is not known.", run.damage.front());
   } else {

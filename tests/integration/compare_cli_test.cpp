@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `paceline compare` on .pace files made by hand.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <string>
 
 #include "profiler/format/writer.h"
@@ -16,7 +18,7 @@ using nlohmann::json;
 class CompareCommand : public CommandTest {
  protected:
   // One rank, 200 iterations: forward 20 ms, then a layer of this many ms with noise of 2 %.
-  void write_run(const std::string& name, double layer_ms, unsigned seed) const {
+  void write_run(const std::string& name, double layer_ms, unsigned seed, const std::string& named = "conv3") const {
     fs::create_directories(directory_ / name);
     format::HeaderFacts facts;
     facts.file_id = seed;
@@ -29,7 +31,7 @@ class CompareCommand : public CommandTest {
     facts.job = "7";
     format::TraceWriter writer(facts);
     const std::uint64_t iteration = writer.scope("iteration", "test", "iteration");
-    const std::uint64_t forward = writer.scope("forward", "test"), layer = writer.scope("conv3", "test");
+    const std::uint64_t forward = writer.scope("forward", "test"), layer = writer.scope(named, "test");
     std::mt19937_64 random(seed);
     std::normal_distribution<double> noise(1, 0.02);
     std::uint64_t now = 1000;
@@ -61,6 +63,23 @@ TEST_F(CompareCommand, NamesTheLayerThatBecameSlower) {
   EXPECT_NEAR(found["quantities"][0]["ratio"].get<double>(), 32.0 / 30, 0.01);
   EXPECT_THAT(paceline("compare --format md base new").output,
               ::testing::HasSubstr("| range | test: conv3 | slower |"));
+}
+
+// Kernels of C++ templates have such names.
+TEST_F(CompareCommand, ShortensNamesSoThatLinesHaveAtMost120Characters) {
+  const std::string kernel(300, 'k');
+  write_run("base", 10, 1, kernel + "_end");
+  write_run("new", 12, 2, kernel + "_end");
+  write_run("other", 12, 2);
+  for (const char* runs : {"base new", "base other"}) {
+    const std::string text = paceline(std::string("compare ") + runs).output;
+    EXPECT_THAT(text, ::testing::HasSubstr("_end"));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const auto characters = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(characters, 120) << line;
+    }
+  }
 }
 
 TEST_F(CompareCommand, FailAboveEndsWithOneOnlyIfTheStepIsSlowerByMore) {

@@ -145,15 +145,21 @@ void FindingsBar::cut_texts(std::size_t count, int most) {
   }
 }
 
-// Long findings are cut where not all of them fit, so that more of them are seen. The first one, the verdict, gets the
-// room that is left, because its cause is at its end.
+// Long findings are cut where not all of them fit, so that more of them are seen. The verdict gets the room that it
+// needs, because its cause is at its end.
 void FindingsBar::fit() {
   constexpr int most_if_cut = 420;
   const int room = width() - 16, for_all = fontMetrics().horizontalAdvance("99 findings") + 40;
   cut_texts(findings_.size(), room);
   int needed_for_all = 0;
   for (const QToolButton* button : findings_) needed_for_all += button->sizeHint().width() + layout_->spacing();
-  if (needed_for_all > room) cut_texts(findings_.size(), most_if_cut);
+  if (needed_for_all > room) {
+    cut_texts(findings_.size(), most_if_cut);
+    if (verdict_ != nullptr) {
+      const int text = verdict_->fontMetrics().size(Qt::TextShowMnemonic, verdict_->text()).width();
+      cut_texts(1, room - for_all - layout_->spacing() - (verdict_->sizeHint().width() - text));
+    }
+  }
   int used = 0;
   std::size_t shown = 0;
   while (shown < findings_.size()) {
@@ -162,8 +168,6 @@ void FindingsBar::fit() {
     used += needed;
     ++shown;
   }
-  const int left = room - used - (shown < findings_.size() ? for_all : 0);
-  if (needed_for_all > room && shown > 0) cut_texts(1, most_if_cut + left);
   for (std::size_t i = 0; i < findings_.size(); ++i) findings_[i]->setVisible(i < shown);
   all_->setVisible(shown < findings_.size());
   const std::size_t more = findings_.size() - shown;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/report/outline.h"
 #include "analysis/report/render.h"
@@ -60,7 +61,7 @@ std::string wrapped(const std::string& raw, std::size_t columns, const std::stri
   return out + line + "\n";
 }
 
-void print_table(const Table& raw, std::string& out) {
+void print_table(const Table& raw, std::string& out, std::size_t columns) {
   constexpr std::size_t longest_name = 72;  // kernels of C++ templates have names of hundreds of characters
   Table table = raw;
   for (auto& row : table.rows) {
@@ -70,6 +71,11 @@ void print_table(const Table& raw, std::string& out) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     widths.push_back(width(table.columns[c]));
     for (const auto& row : table.rows) widths[c] = std::max(widths[c], width(row[c]));
+  }
+  const std::size_t needed = std::accumulate(widths.begin(), widths.end(), 2 * widths.size());
+  if (needed > columns) {
+    widths[1] -= std::min(needed - columns, widths[1] - std::min<std::size_t>(widths[1], 24));
+    for (auto& row : table.rows) row[1] = label(row[1], widths[1]);
   }
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = " ";

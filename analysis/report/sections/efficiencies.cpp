@@ -89,7 +89,7 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
   const double median = 0.5 * (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]);
   const double step = 1e-9 * static_cast<double>(run.iterations.steady_median_ns);
   if (std::max(sorted.back() - median, median - sorted.front()) < least_difference * step) return;
-  Chart chart{.title = fmt::format("Work of each rank beside the median rank's, in a step of {}", seconds(step)),
+  Chart chart{.title = fmt::format("Work of each rank beside the median rank's, in a median step of {}", seconds(step)),
               .kind = "bars",
               .picture = true};
   for (std::size_t r = 0; r < work.size(); ++r) {

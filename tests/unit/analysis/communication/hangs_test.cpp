@@ -7,6 +7,7 @@
 #include "analysis/importers/pace/import.h"
 #include "analysis/run/rank_summary.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
@@ -46,6 +47,24 @@ TEST(Hangs, NamesTheRankThatNeverCame) {
             "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 30.000 "
             "s, for "
             "30.000 s; rank 2 was in evaluate.");
+}
+
+TEST(Hangs, OfManyRanksHaveAShortVerdictThatNamesTheFirst) {
+  for (const bool third : {true, false}) {  // every third rank is missing, or the upper half
+    std::vector<PaceFile> files;
+    for (int rank = 0; rank < 64; ++rank) {
+      files.push_back(member(rank, 64, 16));
+      const bool missing = third ? rank % 3 == 0 : rank >= 32;
+      if (!missing) enter(files.back(), MpiId::Allreduce, 16, 30'000'000'000);
+      if (missing) files.back().push(29'000'000'000, format::pack_scope(files.back().name("evaluate"), 0, 0));
+    }
+    const Report report = build_report({analyse_run(import(files), "job")});
+    expect_short_verdict(report);
+    const char* named = third ? "Ranks 0, 3, 6, 9, 12, 15, 18, 21 and 14 more never entered MPI_Allreduce #17 on"
+                              : "Ranks 32–63 never entered MPI_Allreduce #17 on";
+    EXPECT_TRUE(report.verdict.state.starts_with(named)) << report.verdict.state;
+    EXPECT_TRUE(report.verdict.change.starts_with("First find out why they did not come")) << report.verdict.change;
+  }
 }
 
 TEST(Hangs, NamesARankThatCalledSomethingElse) {
