@@ -4,8 +4,8 @@
 #include <array>
 #include <map>
 #include <numeric>
-#include <sstream>
 
+#include "analysis/report/broken_run.h"
 #include "analysis/report/cause_text.h"
 #include "analysis/report/changes.h"
 #include "analysis/report/lateness_judgement.h"
@@ -23,24 +23,6 @@ constexpr const char* from_tables = "First record the runs (`paceline record`) t
 // What a verdict leaves out, in this order, until it has few words; the reasons and the tables have it. Never the
 // cause.
 enum class Cut { nothing, serial_time, nobody_late, doubt, only_host, details, uncertain_change, second_rank, end };
-
-// A number and its unit are one word.
-std::size_t words(const std::string& text) {
-  std::istringstream in(text);
-  std::string last;
-  std::size_t count = 0;
-  for (std::string word; in >> word; last = word) {
-    const std::string unit = word.substr(0, word.find_first_of(",.;:)"));
-    const bool after_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
-    if (!after_number || (unit != "s" && unit != "ms" && unit != "%")) ++count;
-  }
-  return count;
-}
-
-std::string without_full_stop(std::string text) {
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
 
 std::string rank_name(const RunAnalysis& run, const LateRank& late, Cut cut) {
   const RankSummary& rank = run.per_rank[late.rank];
@@ -293,108 +275,6 @@ std::string state_of_scaling(const Report& report, const LostTime& lost, Cut cut
   return text + accuracy_text(report, report.scaling.points[lost.point], cut) + ".";
 }
 
-// The ranks that PyTorch's Flight Recorder shows to be at fault, and what each one did not do.
-struct Faults {
-  std::vector<int> ranks;
-  std::vector<std::string> texts;
-};
-Faults faults_of(const RunAnalysis& run) {
-  Faults faults;
-  for (const RankSummary& rank : run.per_rank) {
-    const auto fault = rank.facts.find("fault");
-    if (fault == rank.facts.end()) continue;
-    faults.ranks.push_back(rank.rank);
-    faults.texts.push_back(fault->second);
-  }
-  return faults;
-}
-
-// "ranks 0–7, 12 and 40 more": neighbours drawn together, and of many stretches only the first eight. Sorted ranks.
-std::string first_ranks(const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  std::size_t at = 0;
-  for (; at < ranks.size() && parts.size() < 8; ++at) {
-    const int first = ranks[at];
-    while (at + 1 < ranks.size() && ranks[at + 1] == ranks[at] + 1) ++at;
-    parts.push_back(first == ranks[at] ? std::to_string(first) : fmt::format("{}–{}", first, ranks[at]));
-  }
-  if (at < ranks.size()) parts.push_back(fmt::format("{} more", ranks.size() - at));
-  return (ranks.size() == 1 ? "rank " : "ranks ") + list_text(parts);
-}
-
-// The reasons have the whole sentence, which may name all ranks.
-std::string brief_hang_text(const Hang& hang) {
-  constexpr std::size_t most_words = 25;
-  std::string whole = hang_text(hang);
-  if (words(whole) <= most_words) return whole;
-  if (!hang.circle.empty()) {
-    return fmt::format("Messages hang: {}, and so on among {} ranks.", hang.circle.front(), hang.circle.size());
-  }
-  std::vector<int> missing;
-  for (const auto& rank : hang.missing) missing.push_back(rank.rank);
-  const Hang::Missing& first = hang.missing.front();
-  std::string instead;
-  if (missing.size() == 1) {
-    instead = !first.other.empty()     ? fmt::format("; it called {} instead", first.other)
-              : !first.message.empty() ? "; " + first.message
-              : !first.inside.empty()  ? "; it was in " + first.inside
-                                       : "";
-  }
-  const char* waiting = hang.broken ? "failed" : hang.waiting.size() == 1 ? "waits" : "wait";
-  return fmt::format("{} never {} {} #{} on {}, in which {} {}{}.", capitalised(first_ranks(missing)),
-                     hang.broken ? "completed" : "entered", hang.operation, hang.number, hang.communicator,
-                     plural(hang.waiting.size(), "rank", "ranks"), waiting, instead);
-}
-
-// The first reason; where several ranks are at fault or many are named, without those that waited or were done.
-std::string brief_fault_text(const Faults& faults) {
-  const std::string& first = faults.texts.front();
-  if (faults.texts.size() == 1 && words(first) <= 25) return first;
-  return first.substr(0, std::min(first.rfind(", in which "), first.rfind(", which ")));
-}
-
-// The state names them.
-std::string one_or_they(const std::vector<int>& ranks) { return ranks.size() == 1 ? rank_list(ranks) : "they"; }
-
-// A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
-std::string repair_text(const RunAnalysis& run, Cut cut) {
-  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    return fmt::format("First find out what {} did instead{}.", one_or_they(faults.ranks),
-                       cut < Cut::details ? ": look at the stacks and the GPUs there" : "");
-  }
-  if (!run.hangs.empty()) {
-    std::vector<int> missing;
-    for (const auto& rank : run.hangs.front().missing) missing.push_back(rank.rank);
-    return fmt::format("First find out why {} did not come: `paceline view {}` shows the last ranges.",
-                       one_or_they(missing), run.path);
-  }
-  if (!run.damage.empty()) {
-    return "First get the whole trace: copy the damaged file again, or record again, because the report refuses what "
-           "depends on it.";
-  }
-  if (run.refused()) {
-    return "First record again without losses (a larger --buffer, or --lossless), because the report refuses what "
-           "depends on the lost events.";
-  }
-  if (run.failed) return "First find out why the program failed: its figures cover only what ran.";
-  return run.ended ? "" : "First find out why the job did not end: its figures cover only what ran.";
-}
-
-std::string state_of_broken(const Report& report, const RunAnalysis& run) {
-  const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
-  std::string text;
-  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
-    text = fmt::format("The job hangs because of {}: {}.", first_ranks(faults.ranks), brief_fault_text(faults));
-  } else if (!run.hangs.empty()) {
-    text = brief_hang_text(run.hangs.front());
-  } else if (!run.damage.empty()) {
-    text = fmt::format("The trace is damaged ({}), so where the time went is not known.", run.damage.front());
-  } else {
-    text = without_full_stop(run.refused() ? report.headline : sudden_ends_text(run.per_rank)) + ".";
-  }
-  return whose + text;
-}
-
 // The prediction has an interval, which is predicted for the mean step.
 std::string prediction_sentence(const Prediction& first, const std::string& brings) {
   return fmt::format("Change first: {}; predicted{}: {} to {} (95 %){}.", marked_title(first),
@@ -482,18 +362,19 @@ std::string change_of_run(const RunAnalysis& run, Cut cut) {
 }
 
 ReportVerdict verdict_with(const Report& report, Cut cut) {
-  const auto broken =
-      std::ranges::find_if(report.runs, [&](const RunAnalysis& run) { return !repair_text(run, cut).empty(); });
+  const auto broken = std::ranges::find_if(
+      report.runs, [&](const RunAnalysis& run) { return !repair_text(run, cut < Cut::details).empty(); });
   const bool nothing_else = report.scaling.points.size() < 2;
   if (broken != report.runs.end() && nothing_else) {
-    return {state_of_broken(report, *broken), repair_text(*broken, cut)};
+    return {state_of_broken(report, *broken), repair_text(*broken, cut < Cut::details)};
   }
   if (const LostTime* lost = headline_lost_time(report)) {
     return {state_of_scaling(report, *lost, cut), change_of_scaling(report, *lost, cut)};
   }
   if (const auto focus = focus_of(report)) {
     const RunAnalysis& run = report.runs[*focus];
-    const std::string change = broken != report.runs.end() ? repair_text(*broken, cut) : change_of_run(run, cut);
+    const std::string change =
+        broken != report.runs.end() ? repair_text(*broken, cut < Cut::details) : change_of_run(run, cut);
     return {state_of_run(report, run, change, cut), change};
   }
   if (const ScalingPoint* best = headline_point(report.scaling)) {
@@ -535,7 +416,7 @@ ReportVerdict verdict_of(const Report& report) {
   ReportVerdict verdict;
   for (int cut = 0; cut < static_cast<int>(Cut::end); ++cut) {
     verdict = verdict_with(report, static_cast<Cut>(cut));
-    if (words(verdict.state) + words(verdict.change) <= most_words) break;
+    if (word_count(verdict.state) + word_count(verdict.change) <= most_words) break;
   }
   return verdict;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/text/lists.h"
 
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "analysis/text/numbers.h"
@@ -57,6 +59,23 @@ std::string cpu_list(const std::set<unsigned>& numbers) {
     stretches.push_back(first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
   }
   return joined(stretches, ",");
+}
+
+std::size_t word_count(const std::string& text) {
+  std::istringstream in(text);
+  std::string last;
+  std::size_t count = 0;
+  for (std::string word; in >> word; last = word) {
+    const std::string unit = word.substr(0, word.find_first_of(",.;:)"));
+    const bool after_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
+    if (!after_number || (unit != "s" && unit != "ms" && unit != "%")) ++count;
+  }
+  return count;
+}
+
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
 }
 
 }  // namespace paceline::analysis

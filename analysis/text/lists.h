@@ -28,4 +28,9 @@ std::string number_list(const std::vector<std::int64_t>& numbers);
 // Numbers as Linux lists CPUs: "0-2,8".
 std::string cpu_list(const std::set<unsigned>& numbers);
 
+// Words of a sentence; a number and its unit are one.
+std::size_t word_count(const std::string& text);
+
+std::string without_full_stop(std::string text);
+
 }  // namespace paceline::analysis

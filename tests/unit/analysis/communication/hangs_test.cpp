@@ -61,7 +61,7 @@ TEST(Hangs, OfManyRanksHaveAShortVerdictThatNamesTheFirst) {
     const Report report = build_report({analyse_run(import(files), "job")});
     expect_short_verdict(report);
     const char* named = third ? "Ranks 0, 3, 6, 9, 12, 15, 18, 21 and 14 more never entered MPI_Allreduce #17 on"
-                              : "Ranks 32–63 never entered MPI_Allreduce #17 on";
+                              : "Ranks 32 to 63 never entered MPI_Allreduce #17 on";
     EXPECT_TRUE(report.verdict.state.starts_with(named)) << report.verdict.state;
     EXPECT_TRUE(report.verdict.change.starts_with("First find out why they did not come")) << report.verdict.change;
   }
