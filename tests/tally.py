@@ -18,8 +18,8 @@ import xml.etree.ElementTree
 _PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.$", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below:$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] (\d+) tests?, listed below:$", re.MULTILINE)
-# Why a test of GoogleTest was skipped, and what a script says that ends with status 77.
-_REASON = re.compile(r"^\S+:\d+: Skipped\n(.+)|^\s*(?:[\w.]+: )?skipped: (.+)", re.MULTILINE)
+# Why a test of GoogleTest was skipped, which another rank may interrupt, and what a script says that ends with status 77.
+_REASON = re.compile(r"^\S+:\d+: Skipped\n(?:\[.*\n)*(.+)|^\s*(?:[\w.]+: )?skipped: (.+)", re.MULTILINE)
 
 # Where GoogleTest, unittest or a shell's test begins to say what was wrong.
 _FAILURE = re.compile(r"^(\S+:\d+: Failure|(FAIL|ERROR): .*|FAILED.*)$", re.MULTILINE)
