@@ -61,7 +61,7 @@ std::map<std::int64_t, LatenessRow> lateness_rows(const Collectives& collectives
 LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations);
 
 // Those beyond chance with all ranks taken into account, and above the error of the clocks against each other, which
-// `clock_error_ns` bounds. Cost: that of block_contrasts().
+// `clock_error_ns` bounds: 0 for lateness_of(), which compares no clocks. Cost: that of block_contrasts().
 LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns);
 
 // The ranks that are irregular, not slow: the last arrival of an iteration would be earlier without them by more than

@@ -353,8 +353,8 @@ void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls
   if (run.losses.located) {
     run.lateness_table = lateness_of(collectives, iterations);
     const LatenessTable& table = run.lateness_table;
-    run.lateness = test_lateness(table, run.clock_error_ns);
-    run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), run.clock_error_ns);
+    run.lateness = test_lateness(table, 0);  // by one clock for each rank
+    run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), 0);
     find_wrong_clocks(run, end_differences(collectives, calls.size()));
     run.irregularity = test_irregularity(table, run.lateness);
     for (const LateRank& late : run.lateness.late) {

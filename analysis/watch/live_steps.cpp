@@ -105,12 +105,10 @@ void LiveSteps::test_if_due(const std::vector<LiveFile*>& ranks, bool now) {
   const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
   LatenessTable table;
   table.ranks = ranks.size();
-  double clock_error = 0;
-  for (const LiveFile* file : ranks) clock_error = std::max(clock_error, file->clock.error_ns);
   for (std::size_t i = warm_up > dropped ? warm_up - dropped : 0; i < rows_.size(); ++i) {
     if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
-  lateness_ = test_lateness(table, clock_error);
+  lateness_ = test_lateness(table, 0);
   if (lateness_->judged || !lateness_->late.empty()) {
     const auto look = static_cast<double>(++looks_);
     correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));

@@ -67,6 +67,18 @@ TEST(RunCauses, WaitingForARankThatLeftLaterIsTransfer) {
   EXPECT_NEAR(waiting.sum() / ms, 39 * 15 + 40 * 5, 1e-3);
 }
 
+// Lateness compares times of one clock, and the other rank waits 30 ms by either clock.
+TEST(RunCauses, AnInexactClockHidesNoLateRank) {
+  Trace trace = trace_of({.iterations = 60, .delay = [](int rank, int i) {
+                            return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .sleeps_ms = rank == 1 ? 30 : 0};
+                          }});
+  trace.ranks[1].clock_error_ns = 1e9;
+  const RunAnalysis run = analysis_of(trace);
+  EXPECT_EQ(run.clock_error_ns, 1e9);
+  ASSERT_EQ(run.lateness.late.size(), 1U);
+  EXPECT_EQ(run.lateness.late.front().rank, 1U);
+}
+
 TEST(RunCauses, OwnWorkWithoutACpuIsLost) {
   const RunAnalysis run = analysis_of({.delay = [](int, int) { return Delay{.waits_ms = 5}; }});
   for (const RankCauses& rank : run.causes->ranks) EXPECT_NEAR(rank.own[LossCause::no_cpu] / ms, 40 * 5, 1e-3);
