@@ -56,11 +56,17 @@ std::string brief_hang_text(const Hang& hang) {
                      plural(hang.waiting.size(), "rank", "ranks"), waiting, instead);
 }
 
-// The first reason; where several ranks are at fault or many are named, without those that waited or were done.
+// The reasons; where they are long, without those that waited or were done; where they still are, the first one alone.
 std::string brief_fault_text(const Faults& faults) {
-  const std::string& first = faults.texts.front();
-  if (faults.texts.size() == 1 && word_count(first) <= 25) return first;
-  return first.substr(0, std::min(first.rfind(", in which "), first.rfind(", which ")));
+  constexpr std::size_t most_words = 28;
+  std::string whole = joined(faults.texts, "; ");
+  if (word_count(whole) <= most_words) return whole;
+  std::vector<std::string> brief;
+  for (const std::string& text : faults.texts) {
+    brief.push_back(text.substr(0, std::min(text.rfind(", in which "), text.rfind(", which "))));
+  }
+  whole = joined(brief, "; ");
+  return word_count(whole) <= most_words ? whole : brief.front();
 }
 
 // The state names them.
