@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/importers/pace/import.h"
+#include "analysis/report/build.h"
 #include "analysis/run/rank_summary.h"
 #include "analysis/trace/builder.h"
 #include "tests/unit/analysis/checked_report.h"
