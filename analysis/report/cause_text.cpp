@@ -148,6 +148,13 @@ std::string mostly_text(const LossParts& parts, const std::optional<CausePlace>&
   return fmt::format(", mostly {}{}", participle(main.cause), where);
 }
 
+// What others waited for this rank because of what it did itself: it is not late for a transfer that ended later there.
+LossParts own_parts(const RankCauses& causes) {
+  LossParts parts = causes.caused;
+  parts[LossCause::moving_bytes] = 0;
+  return parts;
+}
+
 std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
   const auto [cause, share] = main_part(parts);
@@ -225,7 +232,7 @@ bool is_starved(const RunAnalysis& run) {
 bool is_starved_as_others(const RunAnalysis& run, std::size_t rank) {
   using namespace cause_text_parts;
   const auto& ranks = run.causes->ranks;
-  const LossParts& caused = ranks[rank].caused;
+  const LossParts caused = own_parts(ranks[rank]);
   const double otherwise = caused.sum() - cpu_ns(caused) - caused[LossCause::unknown];
   if (otherwise >= most_of_loss * caused.sum()) return false;
   double others_ns = 0;
@@ -287,11 +294,11 @@ std::string starved_remedy(const RunAnalysis& run) {
 }
 
 std::string lateness_cause_text(const RankCauses& causes) {
-  return cause_text_parts::share_text(causes.caused, false, causes.place, causes.function);
+  return cause_text_parts::share_text(cause_text_parts::own_parts(causes), false, causes.place, causes.function);
 }
 
 std::string main_cause_of_lateness(const RankCauses& causes) {
-  return cause_text_parts::mostly_text(causes.caused, causes.place, causes.function);
+  return cause_text_parts::mostly_text(cause_text_parts::own_parts(causes), causes.place, causes.function);
 }
 
 const LongerCauses* slow_iterations(const RunAnalysis& run) {

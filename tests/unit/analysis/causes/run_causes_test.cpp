@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/causes/run_causes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/report/cause_text.h"
@@ -65,6 +66,7 @@ TEST(RunCauses, WaitingForARankThatLeftLaterIsTransfer) {
   EXPECT_NEAR(waiting[LossCause::moving_bytes] / ms, 39 * 15, 1e-3);
   EXPECT_NEAR(waiting[LossCause::computing] / ms, 40 * 5, 1e-3);
   EXPECT_NEAR(waiting.sum() / ms, 39 * 15 + 40 * 5, 1e-3);
+  EXPECT_THAT(main_cause_of_lateness(run.causes->ranks[1]), ::testing::StartsWith(", mostly computing longer"));
 }
 
 // Lateness compares times of one clock, and the other rank waits 30 ms by either clock.
