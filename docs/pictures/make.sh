@@ -16,4 +16,4 @@ view() { QT_QPA_PLATFORM=offscreen "$build/bin/paceline-view" "$@"; }
 view --screenshot "$here/viewer.png" --iterations 20:21 --select backward "$run"
 view --screenshot "$here/viewer-ranks.png" --size 1400x1080 --panel "Heat map" run64
 cp -R "$here/../../tests/data/h200/nccl_two_ranks" h200  # two ranks that share an H200, with NCCL
-view --screenshot "$here/viewer-gpu.png" --size 1520x900 --iterations 8:9 h200
+view --screenshot "$here/viewer-gpu.png" --size 1680x900 --iterations 8:9 h200

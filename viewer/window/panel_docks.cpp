@@ -80,7 +80,7 @@ void PanelDocks::showEvent(QShowEvent* event) {
     bar->setFont(small);
   }
   if (std::exchange(sized_, true) || tabs_.empty()) return;
-  constexpr int width_of_tabs = 1150, width_beside_them = 450, height_of_docks = 250;
+  constexpr int width_of_tabs = 1035, width_beside_them = 565, height_of_docks = 250;
   resizeDocks({tabs_.front()}, {height_of_docks}, Qt::Vertical);
   if (right_ != nullptr) resizeDocks({tabs_.front(), right_}, {width_of_tabs, width_beside_them}, Qt::Horizontal);
 }
