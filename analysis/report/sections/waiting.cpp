@@ -172,9 +172,9 @@ void clock_findings(const RunAnalysis& run, std::vector<Finding>& out) {
         {.severity = Severity::warning,
          .text = fmt::format(
              "The clock of {} is ahead of the other hosts' by {}, or its network is slower: its ranks seem to leave "
-             "the "
-             "collectives later by that time, which all ranks leave together. The traces state an error of {}. Waits "
-             "and transfers between hosts are wrong by as much, and no rank is called slow for it. Align the clocks.",
+             "the collectives later by that time, which all ranks leave together. The traces state an error of {}. "
+             "Waits and transfers between hosts are wrong by as much, and no rank is called slow for it. Align the "
+             "clocks.",
              run.hosts[clock.host], seconds(1e-9 * clock.ahead_ns), seconds(1e-9 * run.clock_error_ns)),
          .kind = "clock"});
   }
