@@ -63,7 +63,7 @@ inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
 // all.
 inline constexpr char env_scheduler[] = "PACELINE_SCHEDULER";
 
-// Time between two samples of the threads' stacks, in µs; 0: no samples. Unset: 0.
+// Time between two samples of the threads' stacks, in µs; 0: no samples. Unset: 100000.
 inline constexpr char env_sample_us[] = "PACELINE_SAMPLE_US";
 // "all": the stacks of all threads are sampled. Unset: those of the main thread.
 inline constexpr char env_sample_threads[] = "PACELINE_SAMPLE_THREADS";

@@ -234,7 +234,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->group(what);
   record
       .add_option("--sample", options.sample,
-                  "Samples per second of the main threads' stacks, or off: no samples (default: off)")
+                  "Samples per second of the main threads' stacks, or off: no samples (default: 10)")
       ->type_name("HZ|off")
       ->check(CLI::Validator(check_sample_rate, ""))
       ->group(what);

@@ -102,6 +102,8 @@ bool find_out_whether_recorded() {
 
 pid_t recorded_parent() { return parent; }
 
+bool speaks_for_the_job() { return parent == 0 && record::launched_rank().rank <= 0; }
+
 void become_child_of(pid_t recorded) {
   if (parent == 0) take_less_memory();
   parent = recorded;

@@ -17,6 +17,8 @@ bool find_out_whether_recorded();
 
 // The recorded process whose child this one is; 0 if there is none.
 pid_t recorded_parent();
+// Where one line of a job is enough: in rank 0, and not in its children.
+bool speaks_for_the_job();
 
 // In a forked child of a recorded process, before it opens its own file.
 void become_child_of(pid_t parent);

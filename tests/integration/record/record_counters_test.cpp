@@ -86,7 +86,7 @@ TEST_F(RecordCounters, MeasureTheProgramsUse) {
   EXPECT_GE(highest(*memory) - memory->value.front(), 60 << 20);
   const Samples* threads = find_counter(rank, "threads");
   ASSERT_NE(threads, nullptr);
-  EXPECT_EQ(highest(*threads), 4);  // main, its own, drain, counters
+  EXPECT_EQ(highest(*threads), 5);  // main, its own, drain, counters, stacks
   const Samples* sent = find_counter(rank, "bytes sent", "lo");
   ASSERT_NE(sent, nullptr);
   EXPECT_GE(rise(*sent), 4 << 20);

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "profiler/inject/buffer/names.h"
+#include "profiler/inject/process/children.h"
 #include "profiler/inject/sources/sampling/python_layout.h"
 #include "profiler/inject/sources/stacks/number_table.h"
 #include "profiler/inject/system/say.h"
@@ -223,7 +224,7 @@ std::uint32_t stack_of_frames(ProgramMemory& memory, std::size_t count) {
 void look_for_python(ProgramMemory& memory) {
   if (found != PythonFound::none) return;
   found = find_python(memory, python);
-  if (found == PythonFound::unsupported) {
+  if (found == PythonFound::unsupported && speaks_for_the_job()) {
     say("no stacks of Python functions: the layout of Python %s is not known (known: 3.8 to 3.13)", python.version);
   }
   if (found != PythonFound::supported) return;

@@ -16,6 +16,7 @@
 #include "profiler/format/stack_request.h"
 #include "profiler/inject/buffer/emit_event.h"
 #include "profiler/inject/buffer/session.h"
+#include "profiler/inject/process/children.h"
 #include "profiler/inject/sources/sampling/python_stacks.h"
 #include "profiler/inject/sources/sampling/thread_activity.h"
 #include "profiler/inject/sources/sources.h"
@@ -37,7 +38,13 @@ namespace paceline::inject {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t cost_limit = 20;  // a sampling may cost 1/20 of its interval
+struct Pace {
+  std::int64_t interval_ns = 0;  // 0 = no samples, but those of a hang
+  std::int64_t cost_part = 20;   // a sampling may cost 1/20 of the interval, which grows where it costs more
+  std::int64_t most_idle = 1;    // intervals between two samplings of threads that do not run
+};
+// What is not asked for must not be felt, also where the ranks use all CPUs.
+constexpr Pace usual_pace{.interval_ns = second / 10, .cost_part = 400, .most_idle = 4};
 
 constexpr std::int64_t request_interval_ns = 2 * second;
 
@@ -48,7 +55,8 @@ enum State : std::uint8_t { absent, starting, runs, stopped };
 std::atomic<State> state{absent};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
-std::int64_t interval_wanted_ns = 0;  // 0 = no samples, but those of a hang
+Pace pace;
+bool asked_for = false;
 bool all_threads = false;
 bool thread_is_due = false;
 
@@ -79,6 +87,9 @@ struct Watched {
   Waiting waiting[most_waiting];
   unsigned waiting_count = 0;
   std::int64_t next_ask_ns = 0;  // while the thread runs Python
+  // Where the thread was blocked, and its turns on a CPU before that: with the same number it is still there.
+  std::uint32_t blocked_stack = 0;
+  std::uint64_t blocked_turns = 0;
 
   void close() {
     watch.close();
@@ -86,6 +97,7 @@ struct Watched {
     tried = false;
     waiting_count = 0;
     next_ask_ns = 0;
+    blocked_stack = 0;
   }
 };
 constexpr unsigned most_threads = 64;
@@ -113,6 +125,8 @@ void open_registers(Watched& of) {
   // Of all the threads that are sampled, some may find no memory for a ring any more (EPERM).
   if (error == 0 || (error == EPERM && of.thread != session.owner)) return;
   registers_refused = true;
+  // By default it is said that the scheduler's switches are refused, for the same reason.
+  if (!asked_for) return;
   say("%s: stacks of running threads lack functions of C and C++: the system does not say where threads are (%s)",
       session.file.path, error == EACCES ? "perf_event_open is not allowed" : strerror(error));
 }
@@ -153,10 +167,15 @@ void emit_waiting(Watched& of, const NativeRegisters* registers) {
   of.waiting_count = 0;
 }
 
-void sample_thread(Watched& of, std::int64_t period_ns) {
+// Returns whether the thread has run since its last sample.
+bool sample_thread(Watched& of, std::int64_t period_ns) {
   NativeRegisters registers;
   if (of.waiting_count > 0 && of.registers.take(registers)) emit_waiting(of, &registers);
-  const std::uint64_t at = ticks();
+  const std::uint64_t at = ticks(), turns = of.watch.turns();
+  if (of.blocked_stack != 0 && turns == of.blocked_turns) {
+    emit_sample(of.thread, at, period_ns, of.blocked_stack);
+    return false;
+  }
   ThreadActivity activity = of.watch.now(memory);
   if (activity.runs) open_registers(of);
   const std::int64_t now_ns = monotonic_ns();
@@ -167,12 +186,16 @@ void sample_thread(Watched& of, std::int64_t period_ns) {
   of.next_ask_ns = stack == 0 ? 0 : asks ? now_ns + python_ask_interval_ns : of.next_ask_ns;
   if (asks) {
     of.waiting[of.waiting_count++] = {at, period_ns, stack};
-    return;
+    of.blocked_stack = 0;
+    return true;
   }
   if (activity.registers.instruction != 0) stack = native_stack(memory, stack, python_code(), true, activity.registers);
   if (activity.futex != 0) activity.call.file = holder_of_python_lock(memory, activity.futex);
   if (activity.call.function != 0) stack = stack_below(stack, activity.call);
+  of.blocked_stack = activity.runs || turns == 0 ? 0 : stack;
+  of.blocked_turns = turns;
   emit_sample(of.thread, at, period_ns, stack);
+  return true;
 }
 
 // Finds the threads that began and ended since the last call.
@@ -217,16 +240,19 @@ void sample_standstill() {
 }
 
 void* run(void*) {
-  if (!memory.open()) say("%s: no stacks of Python functions: the system refuses to read memory", session.file.path);
-  const bool samples = interval_wanted_ns > 0;
-  std::int64_t interval_ns = samples ? interval_wanted_ns : second / 2;  // grows if sampling costs too much
+  // Without being asked, by no system call that a program's own filter may not expect later.
+  if (!memory.open(asked_for) && speaks_for_the_job()) {
+    say("%s: no stacks of functions: the system refuses to read memory", session.file.path);
+  }
+  const bool samples = pace.interval_ns > 0;
+  std::int64_t interval_ns = samples ? pace.interval_ns : second / 2, idle = 1;
   std::int64_t next = monotonic_ns(), next_search = next, cost = 0, latest = next;
   std::uint64_t random = static_cast<std::uint64_t>(next);
   for (;;) {
     // Not in step with the program: each interval is another one, by up to an eighth.
     random = random * 6364136223846793005 + 1442695040888963407;
     const std::int64_t step =
-        interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23);
+        idle * (interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23));
     next += step;
     if (const std::int64_t now = monotonic_ns(); next <= now)
       next = now + step;  // samplings that were missed are skipped
@@ -239,17 +265,18 @@ void* run(void*) {
         find_threads(all_threads);
         next_search = now + (all_threads ? second / 10 : second);
       }
-      for (unsigned i = 0; i < watched_count; ++i) sample_thread(watched[i], std::min(now - latest, second));
+      idle = std::min(2 * idle, pace.most_idle);
+      for (unsigned i = 0; i < watched_count; ++i) {
+        if (sample_thread(watched[i], std::min(now - latest, second))) idle = 1;
+      }
     }
     latest = now;
-    cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
-    constexpr std::int64_t well_below = 3;
-    if (cost * cost_limit > interval_ns) {
-      interval_ns *= 2;
-    } else if (samples && interval_ns > interval_wanted_ns && cost * cost_limit * well_below < interval_ns) {
-      interval_ns /= 2;
-    }
-    python_ask_interval_ns = samples && interval_ns > interval_wanted_ns ? 10 * interval_ns : 0;
+    if (!samples) continue;
+    // What is dear once, as the first look at a large library is, counts little.
+    constexpr std::int64_t least_ns = 50'000;
+    cost += (std::min(true_ns(CLOCK_THREAD_CPUTIME_ID) - before, 2 * cost + least_ns) - cost) / 8;
+    interval_ns = std::clamp(cost * pace.cost_part, pace.interval_ns, std::max(second, pace.interval_ns));
+    python_ask_interval_ns = interval_ns > pace.interval_ns ? 10 * interval_ns : 0;
   }
   for (unsigned i = 0; i < watched_count; ++i) emit_waiting(watched[i], nullptr);
   set(ended);
@@ -258,7 +285,9 @@ void* run(void*) {
 
 void read_options() {
   constexpr std::uint64_t a_day = 86'400'000'000;
-  interval_wanted_ns = static_cast<std::int64_t>(std::min(number_or(record::env_sample_us, 0), a_day) * 1000);
+  const std::uint64_t usual_us = usual_pace.interval_ns / 1000, us = number_or(record::env_sample_us, usual_us);
+  asked_for = *text_or(record::env_sample_us, "") != '\0';
+  pace = asked_for ? Pace{.interval_ns = static_cast<std::int64_t>(std::min(us, a_day) * 1000)} : usual_pace;
   all_threads = strcmp(text_or(record::env_sample_threads, ""), "all") == 0;
 }
 
@@ -300,7 +329,7 @@ void prepare_sampling() {
       snprintf(request_path, sizeof request_path, "%.*s%s", folder, session.file.path, format::stack_request_name);
   if (length >= static_cast<int>(sizeof request_path)) request_path[0] = '\0';
   request_served = request_time();
-  thread_is_due = interval_wanted_ns > 0 || watches_for_hangs();
+  thread_is_due = pace.interval_ns > 0 || watches_for_hangs();
 }
 
 // Ends the thread, which it waits for no longer than a second. Harmless when called twice, or in a child.

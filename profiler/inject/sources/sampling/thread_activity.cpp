@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "profiler/inject/buffer/names.h"
+#include "profiler/inject/sources/scheduler/thread_sums.h"
 
 namespace paceline::inject {
 namespace {
@@ -156,6 +157,21 @@ void ThreadWatch::open(pid_t thread) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(thread));
   file_.open(path);
+  open_thread_sums(thread, sums_);
+}
+
+void ThreadWatch::close() {
+  file_.close();
+  sums_.close();
+}
+
+std::uint64_t ThreadWatch::turns() {
+  char text[96];
+  if (sums_.read(text, sizeof text) == 0) return 0;
+  char* at = text;
+  strtoull(at, &at, 10);  // ns on a CPU
+  strtoull(at, &at, 10);  // ns without one
+  return strtoull(at, nullptr, 10);
 }
 
 ThreadActivity ThreadWatch::now(ProgramMemory& memory) {

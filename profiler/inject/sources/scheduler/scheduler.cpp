@@ -29,7 +29,6 @@
 #include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"
 #include "profiler/launch/environment.h"
-#include "profiler/launch/launcher.h"
 
 namespace paceline::inject {
 namespace {
@@ -297,9 +296,6 @@ void list_threads(const Moment& now, bool records) {
   thread_count = kept;
   state.listed_at = now.ticks;
 }
-
-// One line of a job is enough: that of rank 0.
-bool speaks_for_the_job() { return recorded_parent() == 0 && record::launched_rank().rank <= 0; }
 
 // Many switches in two windows of a second in a row: the sums alone are recorded from here on.
 void govern(std::int64_t now_ns) {

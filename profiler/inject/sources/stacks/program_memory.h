@@ -15,9 +15,10 @@ using Address = std::uint64_t;
 
 class ProgramMemory {
  public:
-  // Chooses the way to read. process_vm_readv is the faster one; where a filter of system calls is active, which may
-  // end a program for a call that it did not expect, this class reads /proc/self/mem. Returns false if neither works.
-  bool open();
+  // Chooses the way to read. process_vm_readv is the faster one (`fast`); where a filter of system calls is active,
+  // which may end a program for a call that it did not expect, this class reads /proc/self/mem. Returns false if
+  // neither works.
+  bool open(bool fast);
   void close() { file_.close(); }
 
   // Copies `size` bytes. Cost: a system call, 0.3 to 1 µs.

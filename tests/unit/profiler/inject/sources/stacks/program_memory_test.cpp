@@ -12,9 +12,11 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-TEST(ProgramMemory, ReadsUpToAPageThatIsGone) {
+class ProgramMemoryTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ProgramMemoryTest, ReadsUpToAPageThatIsGone) {
   ProgramMemory memory;
-  ASSERT_TRUE(memory.open());
+  ASSERT_TRUE(memory.open(GetParam()));
   auto* pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
   std::copy_n("ends", 4, pages + page - 4);
@@ -35,9 +37,9 @@ TEST(ProgramMemory, ReadsUpToAPageThatIsGone) {
   munmap(pages, page);
 }
 
-TEST(ProgramMemory, KeepsPagesUntilItForgetsThem) {
+TEST_P(ProgramMemoryTest, KeepsPagesUntilItForgetsThem) {
   ProgramMemory memory;
-  ASSERT_TRUE(memory.open());
+  ASSERT_TRUE(memory.open(GetParam()));
   static volatile int value = 1;
   const auto at = reinterpret_cast<Address>(const_cast<int*>(&value));
   int seen = 0;
@@ -49,6 +51,8 @@ TEST(ProgramMemory, KeepsPagesUntilItForgetsThem) {
   EXPECT_TRUE(memory.read_value(at, seen));
   EXPECT_EQ(seen, 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(SystemCallOrFile, ProgramMemoryTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace paceline::inject
