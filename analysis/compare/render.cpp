@@ -31,11 +31,15 @@ const char* change_word(const QuantityComparison& quantity) {
   return "no difference shown";
 }
 
-std::string change_text(const QuantityComparison& quantity) {
-  return quantity.ratio < 100 ? percent_change(quantity.ratio) : count(std::round(quantity.ratio)) + " times";
+namespace comparison_rendering {
+
+// Whether the change, or the upper end of its interval, is too large for percent.
+bool in_times(const QuantityComparison& quantity) {
+  return std::max(quantity.ratio, quantity.ci95 ? quantity.ci95->high : 0) >= 100;
 }
 
-namespace comparison_rendering {
+// "7,005", "12.5"
+std::string factor(double ratio) { return ratio < 100 ? fixed(ratio, 1) : count(std::round(ratio)); }
 
 constexpr std::size_t most_named = 5;
 
@@ -50,10 +54,6 @@ std::string set_name(const std::vector<RunAnalysis>& runs) {
 std::string signed_percent(double ratio) {
   const double percent = 100 * (ratio - 1);
   return fmt::format("{}{:.1f}", percent < 0 ? "−" : "+", std::abs(percent));
-}
-
-std::string change_interval(const Interval& ci95) {
-  return fmt::format("{} to {} %", signed_percent(ci95.low), signed_percent(ci95.high));
 }
 
 // "backward (+20.3 ms), optimizer (+1.2 ms)": what changed, the largest difference first.
@@ -246,7 +246,7 @@ std::vector<Table> tables_of(const RunComparison& comparison) {
     table.rows.push_back({type_name(quantity.type), quantity.name, change_word(quantity), seconds(quantity.base_s),
                           seconds(quantity.new_s),
                           (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
-                          change_text(quantity), or_none(quantity.ci95, change_interval)});
+                          change_text(quantity), interval_text(quantity)});
   }
   limit_rows(table);
   if (!table.rows.empty() && table.rows.back()[1].empty())
@@ -282,6 +282,19 @@ Json paths_json(const std::vector<RunAnalysis>& runs) {
 
 }  // namespace comparison_rendering
 
+std::string change_text(const QuantityComparison& quantity) {
+  using namespace comparison_rendering;
+  return in_times(quantity) ? factor(quantity.ratio) + " times" : percent_change(quantity.ratio);
+}
+
+std::string interval_text(const QuantityComparison& quantity) {
+  using namespace comparison_rendering;
+  if (!quantity.ci95) return no_value;
+  const auto& [low, high] = *quantity.ci95;
+  return in_times(quantity) ? fmt::format("{} to {} times", factor(low), factor(high))
+                            : fmt::format("{} to {} %", signed_percent(low), signed_percent(high));
+}
+
 std::string comparison_headline(const RunComparison& comparison) {
   using namespace comparison_rendering;
   const std::string base = set_name(comparison.base), fresh = set_name(comparison.fresh);
@@ -294,7 +307,7 @@ std::string comparison_headline(const RunComparison& comparison) {
   const std::string times =
       fmt::format("{} in {} and {} in {}", seconds(step->new_s), fresh, seconds(step->base_s), base);
   if (!step->p) return fmt::format("A step takes {}. Not judged.", times);
-  const std::string change = fmt::format("{} ({})", change_text(*step), change_interval(*step->ci95));
+  const std::string change = fmt::format("{} ({})", change_text(*step), interval_text(*step));
   switch (step->change) {
     case Change::slower:
       return fmt::format("{} is slower{}: a step takes {}: {}.", fresh, pair, times, change);

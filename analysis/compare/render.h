@@ -15,8 +15,9 @@ std::string render_json(const RunComparison& comparison);
 // The verdict on a quantity: "slower", "faster", "no difference shown" or "not judged".
 const char* change_word(const QuantityComparison& quantity);
 
-// "−5.6 %", "+12.3 %", from a hundredfold on "7,005 times".
+// "−5.6 %", "+12.3 %", from a hundredfold on "7,005 times"; the interval in the same unit: "6,930 to 7,081 times".
 std::string change_text(const QuantityComparison& quantity);
+std::string interval_text(const QuantityComparison& quantity);
 
 // "A step takes 112 ms, 12.0 % (11.2 to 12.8 %) longer than in base (100 ms)." One sentence.
 std::string comparison_headline(const RunComparison& comparison);

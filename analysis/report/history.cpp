@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "analysis/report/renderings/html_page.h"
 #include "analysis/report/renderings/text_parts.h"
@@ -54,11 +55,23 @@ HistoryRow row_of(const Json& run) {
   return row;
 }
 
-// "2026-11-22 10:04"
-std::string date_text(const std::string& recorded) {
-  std::string text = recorded.substr(0, 16);
+// "2026-11-22 10:04", with the seconds where two runs began in one minute.
+std::string date_text(const History& history, const std::string& recorded) {
+  const auto same_minute = [](const HistoryRow& a, const HistoryRow& b) {
+    return a.recorded.substr(0, 16) == b.recorded.substr(0, 16);
+  };
+  const bool seconds = std::ranges::adjacent_find(history.rows, same_minute) != history.rows.end();
+  std::string text = recorded.substr(0, seconds ? 19 : 16);
   std::ranges::replace(text, 'T', ' ');
   return text;
+}
+
+// "abc", "abc (2)"
+void number_equal_labels(std::vector<HistoryRow>& rows) {
+  std::map<std::string, int> seen;
+  for (HistoryRow& row : rows) {
+    if (const int number = ++seen[row.label]; number > 1) row.label += fmt::format(" ({})", number);
+  }
 }
 
 std::string ms(double value) { return seconds(1e-3 * value); }
@@ -236,11 +249,12 @@ History history_of(std::vector<HistoryRow> rows, const std::string& by) {
   History history{.rows = std::move(rows), .by = key};
   for (HistoryRow& row : history.rows) {
     const auto found = row.config.find(history.by);
-    row.label = printable(history.by == "recorded"    ? history_parts::date_text(row.recorded)
+    row.label = printable(history.by == "recorded"    ? history_parts::date_text(history, row.recorded)
                           : history.by == "run"       ? row.run
                           : found == row.config.end() ? history_parts::none
                                                       : found->second);
   }
+  history_parts::number_equal_labels(history.rows);
   return history;
 }
 

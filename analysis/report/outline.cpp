@@ -8,16 +8,16 @@
 #include "analysis/report/values.h"
 
 namespace paceline::analysis {
-namespace outline_parts {
 
-// A finding that explains lost time, or that the reader has to act on. Others remark on the figures.
 bool is_reason(const Finding& finding) { return finding.cost_s.has_value() || finding.severity != Severity::info; }
 
-bool costs_more(const Finding& a, const Finding& b) {
+bool comes_before(const Finding& a, const Finding& b) {
   const bool problem_a = a.severity == Severity::problem, problem_b = b.severity == Severity::problem;
   if (problem_a != problem_b) return problem_a;
   return a.cost_s.value_or(0) > b.cost_s.value_or(0);
 }
+
+namespace outline_parts {
 
 // Moves the charts of the picture to its end.
 void take_picture(std::vector<Chart>& charts, std::vector<Chart>& picture) {
@@ -84,7 +84,7 @@ Outline outline_of(const Report& report, Table::Place place, Extent extent) {
       out.remarks.push_back(finding);
     }
   }
-  std::ranges::stable_sort(out.reasons, costs_more);
+  std::ranges::stable_sort(out.reasons, comes_before);
   if (extent == Extent::summary) shorten(out);
   return out;
 }

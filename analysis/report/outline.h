@@ -33,6 +33,12 @@ struct Outline {
 // `place` is Table::Place::terminal or documents. A summary has no details: the parts about scaling and runs are empty.
 Outline outline_of(const Report& report, Table::Place place, Extent extent = Extent::whole);
 
+// A finding that explains lost time, or that the reader has to act on. Others remark on the figures.
+bool is_reason(const Finding& finding);
+
+// The order of reasons: problems first, then what costs most.
+bool comes_before(const Finding& a, const Finding& b);
+
 // "1.20 s, 12.3 % of the wall time: " before a reason that has a cost; "" before others. In a report about several runs
 // the name of the run stands first.
 std::string reason_prefix(const Report& report, const Finding& reason);

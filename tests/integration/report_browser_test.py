@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: report_browser_test.py PACELINE RUN
+"""usage: report_browser_test.py PACELINE RUN SYNTHETIC_RANKS
 
 Opens the HTML report of a run in a browser without a window and moves the mouse over its charts: a drag enlarges a range, Shift + drag
 moves it, a double click shows everything again, and the pointer over an iteration shows its figures. RUN has at least 8 iterations on
-at least 2 ranks. Exit status 77: there is no chromium.
+at least 2 ranks. The PDF of it, and of 64 ranks that SYNTHETIC_RANKS makes, has no half-empty pages, and the iterations are on its
+first page. Exit status 77: there is no chromium.
 """
 import base64
 import json
@@ -135,10 +136,23 @@ def check_heat_map(browser):
     assert after[0][1] - after[0][0] < before[0][1] - before[0][0], "a range of iterations"
 
 
+# The pages that the content fills, and those that are printed: a half-empty page would be one too many.
 def check_print(browser):
-    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
-    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
-    assert 1 <= pages <= 8, f"{pages} printed pages"
+    for paper in ((8.27, 11.69), (8.5, 11)):  # A4 and Letter, of which 14 mm on each side are margins
+        pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True, paperWidth=paper[0], paperHeight=paper[1])["data"])
+        pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+        width, height = (round((inches - 28 / 25.4) * 96) for inches in paper)
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        filled = browser.value("document.body.getBoundingClientRect().height") / height
+        first_page = browser.value("document.getElementById(`chart${charts.findIndex(one => one.kind === 'iterations')}`)"
+                                   ".getBoundingClientRect().bottom + scrollY") / height
+        print(f"{paper[0]} x {paper[1]} inches: {pages} pages, of which the content fills {filled:.2f}")
+        assert 1 <= pages <= 8, f"{pages} printed pages"
+        assert pages - filled < 1.25, f"{pages} printed pages for {filled:.2f} of content"
+        assert first_page <= 1, f"the chart of the iterations ends at {first_page:.2f} of the first page"
+        browser.call("Emulation.setEmulatedMedia", media="")
+        browser.call("Emulation.clearDeviceMetricsOverride")
 
 
 def main():
@@ -148,8 +162,10 @@ def main():
         print("skipped: no chromium")
         sys.exit(77)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        page = pathlib.Path(folder) / "report.html"
-        subprocess.run([paceline, "report", "-o", page, run], check=True, stderr=subprocess.DEVNULL)
+        page, page_of_64 = pathlib.Path(folder) / "report.html", pathlib.Path(folder) / "report64.html"
+        subprocess.run([sys.argv[3], f"{folder}/ranks", "64", "40", "4", "1", "37"], check=True)
+        for path, of in ((page, run), (page_of_64, f"{folder}/ranks")):
+            subprocess.run([paceline, "report", "-o", path, of], check=True, stderr=subprocess.DEVNULL)
         if b'"kind":"iterations"' not in page.read_bytes():
             print("skipped: Chart.js was not there at build time (libjs-chart.js)")
             sys.exit(77)
@@ -157,6 +173,11 @@ def main():
         try:
             check_iterations(browser)
             check_heat_map(browser)
+            check_print(browser)
+        finally:
+            browser.end()
+        browser = Browser(program, page_of_64, f"{folder}/profile64")
+        try:
             check_print(browser)
         finally:
             browser.end()

@@ -73,8 +73,9 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   layout_->addWidget(all_);
   layout_->addStretch(1);
   status_ = "Analysing the run…";
-  connect(&document, &Document::analysed, this, &FindingsBar::show_insight);
-  connect(&document, &Document::reported, this, &FindingsBar::show_change);
+  connect(&document, &Document::analysed, this,
+          [this] { fill(document_.insight()->verdict, document_.insight()->findings); });
+  connect(&document, &Document::reported, this, &FindingsBar::show_report);
 }
 
 QToolButton* FindingsBar::add(const QString& text, const QString& details, const QIcon& icon,
@@ -95,21 +96,23 @@ QToolButton* FindingsBar::add(const QString& text, const QString& details, const
   return button;
 }
 
-void FindingsBar::show_insight() {
+void FindingsBar::fill(const QString& verdict, const std::vector<ShownFinding>& findings) {
   status_.clear();
-  const Insight& insight = *document_.insight();
-  if (!insight.verdict.isEmpty()) {
-    verdict_ = add(findings_bar::first_clause(insight.verdict), insight.verdict, {},
-                   [this] { Q_EMIT state_.panel_wanted("Report"); });
+  for (const QToolButton* button : findings_) delete button;
+  findings_.clear(), leading_.clear(), verdict_ = nullptr;
+  all_->menu()->clear();
+  if (!verdict.isEmpty()) {
+    verdict_ = add(findings_bar::first_clause(verdict), verdict, {}, [this] { Q_EMIT state_.panel_wanted("Report"); });
   }
-  for (const ShownFinding& finding : insight.findings) {
+  for (const ShownFinding& finding : findings) {
     QToolButton* button =
-        add(finding.text, finding.details, findings_bar::icon_of(finding), [this, &finding] { go_to(finding); });
+        add(finding.text, finding.details, findings_bar::icon_of(finding), [this, finding] { go_to(finding); });
+    if (finding.rank || finding.range) leading_.insert(button);
     button->setContextMenuPolicy(Qt::CustomContextMenu);
-    connect(button, &QWidget::customContextMenuRequested, button, [this, button, &finding](const QPoint& point) {
+    connect(button, &QWidget::customContextMenuRequested, button, [this, button, finding](const QPoint& point) {
       auto* menu = new QMenu(button);
       menu->setAttribute(Qt::WA_DeleteOnClose);
-      menu->addAction("Copy a link to this place", button, [this, &finding] {
+      menu->addAction("Copy a link to this place", button, [this, finding] {
         QApplication::clipboard()->setText(findings_bar::link_to(document_.run(), finding));
       });
       menu->popup(button->mapToGlobal(point));
@@ -119,14 +122,9 @@ void FindingsBar::show_insight() {
   update();
 }
 
-void FindingsBar::show_change() {
+void FindingsBar::show_report() {
   const analysis::Report& report = *document_.report();
-  if (verdict_ != nullptr) {  // with the critical path, it may name a rank
-    const QString verdict = QString::fromStdString(report.verdict.state);
-    verdict_->setToolTip(findings_bar::paragraph(verdict));
-    verdict_->setAccessibleName(findings_bar::first_clause(verdict));
-    verdict_->setAccessibleDescription(verdict);
-  }
+  fill(QString::fromStdString(report.verdict.state), shown_findings(report));
   const QString details = QString::fromStdString(report.verdict.change);
   if (details.isEmpty()) return;
   const analysis::Prediction* first = analysis::first_prediction(report.runs.front());
@@ -145,8 +143,8 @@ void FindingsBar::cut_texts(std::size_t count, int most) {
   }
 }
 
-// Long findings are cut where not all of them fit, so that more of them are seen. The verdict gets the room that it
-// needs, because its cause is at its end.
+// Long findings are cut where not all of them fit, so that more of them are seen. Those that lead to a place get the
+// room first, and the verdict gets what it needs, because its cause is at its end.
 void FindingsBar::fit() {
   constexpr int most_if_cut = 420;
   const int room = width() - 16, for_all = fontMetrics().horizontalAdvance("99 findings") + 40;
@@ -160,15 +158,17 @@ void FindingsBar::fit() {
       cut_texts(1, room - for_all - layout_->spacing() - (verdict_->sizeHint().width() - text));
     }
   }
+  std::vector<QToolButton*> first = findings_;
+  std::ranges::stable_partition(first, [&](auto* button) { return button == verdict_ || leading_.contains(button); });
   int used = 0;
   std::size_t shown = 0;
-  while (shown < findings_.size()) {
-    const int needed = findings_[shown]->sizeHint().width() + layout_->spacing();
-    if (used + needed + (shown + 1 < findings_.size() ? for_all : 0) > room) break;
+  while (shown < first.size()) {
+    const int needed = first[shown]->sizeHint().width() + layout_->spacing();
+    if (used + needed + (shown + 1 < first.size() ? for_all : 0) > room) break;
     used += needed;
     ++shown;
   }
-  for (std::size_t i = 0; i < findings_.size(); ++i) findings_[i]->setVisible(i < shown);
+  for (std::size_t i = 0; i < first.size(); ++i) first[i]->setVisible(i < shown);
   all_->setVisible(shown < findings_.size());
   const std::size_t more = findings_.size() - shown;
   const QString text = plural_text(more, "finding", "findings");

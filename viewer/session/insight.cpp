@@ -2,11 +2,11 @@
 #include "viewer/session/insight.h"
 
 #include <algorithm>
-#include <functional>
 #include <ranges>
 #include <utility>
 
 #include "analysis/report/build.h"
+#include "analysis/report/outline.h"
 #include "analysis/run/add_causes.h"
 
 namespace paceline::viewer {
@@ -60,7 +60,6 @@ namespace insight {
 
 using analysis::Collective;
 using analysis::Finding;
-using analysis::Severity;
 
 // The first sentence.
 QString beginning(const std::string& text) {
@@ -97,37 +96,6 @@ std::optional<StackPlace> stacks_of(const analysis::RunAnalysis& run, const Find
                     .function = causes ? function_of(causes->ranks[*place.rank].function) : QString()};
 }
 
-// One entry for each of the first places. What is only a remark and leads nowhere is left to the report.
-std::vector<ShownFinding> shown(const analysis::RunAnalysis& run, std::span<const Finding> findings) {
-  constexpr std::size_t most_places = 3;
-  std::vector<ShownFinding> entries;
-  for (const Finding& finding : findings) {
-    const ShownFinding entry{.severity = finding.severity,
-                             .text = beginning(finding.text),
-                             .details = QString::fromStdString(finding.text),
-                             .rank = std::nullopt,
-                             .range = std::nullopt,
-                             .iteration = std::nullopt,
-                             .stacks = std::nullopt};
-    if (finding.places.empty() && finding.severity != Severity::info) entries.push_back(entry);
-    // Its sentence names the cause; each of the iterations has a finding of its own.
-    const bool of_cause = finding.kind == "slow iterations";
-    for (const analysis::FindingPlace& place : finding.places | std::views::take(of_cause ? 1 : most_places)) {
-      ShownFinding& there = entries.emplace_back(entry);
-      if (!place.name.empty() && !of_cause) there.text = QString::fromStdString(place.name);
-      there.rank = place.rank;
-      if (place.time) there.range = around(*place.time);
-      if (place.time && place.iteration) {
-        there.iteration = TimeRange{double(place.time->start_ns), double(place.time->end_ns)};
-      }
-      there.stacks = stacks_of(run, finding, place);
-    }
-  }
-  std::ranges::stable_sort(entries, std::greater(),
-                           [](const ShownFinding& one) { return std::pair(one.rank || one.range, one.severity); });
-  return entries;
-}
-
 std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
                                    std::span<const analysis::CollectiveCalls> ranks) {
   std::vector<WaitTimeline> timelines;
@@ -152,6 +120,39 @@ std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
 
 }  // namespace insight
 
+std::vector<ShownFinding> shown_findings(const analysis::Report& report) {
+  constexpr std::size_t most_places = 3;
+  std::vector<analysis::Finding> findings = report.findings;
+  std::erase_if(findings, [](const analysis::Finding& finding) { return finding.is_change; });  // the bar has the first
+  const auto others = std::ranges::stable_partition(findings, analysis::is_reason).begin();
+  std::stable_sort(findings.begin(), others, analysis::comes_before);
+  std::vector<ShownFinding> entries;
+  for (const analysis::Finding& finding : findings) {
+    const QString details = QString::fromStdString(analysis::reason_prefix(report, finding) + finding.text);
+    const ShownFinding entry{.severity = finding.severity,
+                             .text = insight::beginning(finding.text),
+                             .details = details,
+                             .rank = std::nullopt,
+                             .range = std::nullopt,
+                             .iteration = std::nullopt,
+                             .stacks = std::nullopt};
+    if (finding.places.empty() && analysis::is_reason(finding)) entries.push_back(entry);
+    // Its sentence names the cause; each of the iterations has a finding of its own.
+    const bool of_cause = finding.kind == "slow iterations";
+    for (const analysis::FindingPlace& place : finding.places | std::views::take(of_cause ? 1 : most_places)) {
+      ShownFinding& there = entries.emplace_back(entry);
+      if (!place.name.empty() && !of_cause) there.text = QString::fromStdString(place.name);
+      there.rank = place.rank;
+      if (place.time) there.range = insight::around(*place.time);
+      if (place.time && place.iteration) {
+        there.iteration = TimeRange{double(place.time->start_ns), double(place.time->end_ns)};
+      }
+      there.stacks = insight::stacks_of(report.runs.front(), finding, place);
+    }
+  }
+  return entries;
+}
+
 Insight examine(const Run& run) {
   const std::vector<analysis::CollectiveCalls>& calls = run.index->calls();
   const analysis::Collectives& collectives = run.index->collectives();
@@ -159,7 +160,7 @@ Insight examine(const Run& run) {
   runs.push_back(analysis::analyse_ranks(*run.index, run.path.toStdString()));
   analysis::add_causes(*run.index, runs.back());
   analysis::Report report = analysis::build_report(std::move(runs));
-  std::vector<ShownFinding> findings = insight::shown(report.runs.front(), report.findings);
+  std::vector<ShownFinding> findings = shown_findings(report);
   return {.figures = std::move(report.runs.front()),
           .verdict = QString::fromStdString(report.verdict.state),
           .findings = std::move(findings),

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/report/report.h"
 #include "analysis/run/finding.h"
 #include "analysis/run/run_analysis.h"
 #include "viewer/session/collective_index.h"
@@ -61,10 +62,13 @@ struct ShownFinding {
 struct Insight {
   analysis::RunAnalysis figures;
   QString verdict;                     // the report's sentence about how well the run does and what limits it
-  std::vector<ShownFinding> findings;  // those that lead to a place first
+  std::vector<ShownFinding> findings;  // those of the report without its critical path
   std::vector<WaitTimeline> waits;     // of each rank
   CollectiveIndex collectives;
 };
+
+// The reasons of the report in its order, then what else leads to a place: one entry for each of the first places.
+std::vector<ShownFinding> shown_findings(const analysis::Report& report);
 
 // Cost: that of the report.
 Insight examine(const Run& run);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels below the timeline that are tables: their figures, their order, and where a click leads to.
 #include <QHeaderView>
+#include <QMenu>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QToolButton>
 #include <algorithm>
 
 #include "analysis/communication/collectives.h"
+#include "analysis/report/outline.h"
 #include "analysis/trace/builder.h"
-#include "tests/unit/viewer/page.h"
+#include "tests/unit/viewer/user.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"
 #include "viewer/panels/notes_panel.h"
@@ -325,6 +327,38 @@ TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {
   ASSERT_NE(with(change), buttons.end());
   (*with(change))->click();
   EXPECT_TRUE(is_seen(page->findChild<QDockWidget*>("What-if")->widget()));
+}
+
+// Samples and the cause of slow iterations come with more reasons.
+TEST(FindingsBar, ListsTheReasonsOfTheReportInItsOrder) {
+  for (const auto& run : {four_ranks(), index_run("many", simulate({.ranks = 16,
+                                                          .iterations = 40,
+                                                          .slow_rank = 3,
+                                                          .slowness = 1.3,
+                                                          .slow_iteration = 23,
+                                                          .switch_ns = 2'000'000}))}) {
+    User user(run);
+    const analysis::Report& report = *user.page->document().report();
+    QStringList in_report, in_bar, in_menu;
+    for (const analysis::Finding& reason : analysis::outline_of(report, analysis::Table::Place::documents).reasons) {
+      in_report << QString::fromStdString(analysis::reason_prefix(report, reason) + reason.text);
+    }
+    auto* bar = user.page->findChild<FindingsBar*>();
+    for (int i = 0; i < bar->layout()->count(); ++i) {
+      auto* button = dynamic_cast<QToolButton*>(bar->layout()->itemAt(i)->widget());
+      if (button == nullptr || button->menu() != nullptr) continue;
+      in_menu << button->accessibleName();
+      if (!in_bar.endsWith(button->accessibleDescription())) in_bar << button->accessibleDescription();
+    }
+    EXPECT_EQ(in_bar.value(0), QString::fromStdString(report.verdict.state));
+    EXPECT_GE(in_report.size(), 3);
+    EXPECT_EQ(in_bar.mid(1, in_report.size()), in_report);
+    const auto* all = bar->findChild<QMenu*>();
+    ASSERT_NE(all, nullptr);
+    QStringList entries;
+    for (const QAction* action : all->actions()) entries << QString(action->text()).replace("&&", "&");
+    EXPECT_EQ(entries, in_menu) << "the menu lists all in the same order";
+  }
 }
 
 TEST_F(Page, TheBarGivesTheVerdictTheRoomThatItNeeds) {

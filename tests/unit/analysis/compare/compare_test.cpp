@@ -276,5 +276,18 @@ TEST(ComparisonText, OfAChangeThatIsTooLargeForPercentNamesTheFactor) {
   EXPECT_EQ(change_text(quantity), "7,005 times");
 }
 
+TEST(ComparisonText, OfAnIntervalHasTheUnitOfItsChange) {
+  QuantityComparison quantity;
+  quantity.ratio = 0.944;
+  EXPECT_EQ(interval_text(quantity), "–");
+  quantity.ci95 = {0.9, 1.015};
+  EXPECT_EQ(interval_text(quantity), "−10.0 to +1.5 %");
+  quantity.ratio = 1435, quantity.ci95 = {45.26, 2011.7};
+  EXPECT_EQ(change_text(quantity), "1,435 times");
+  EXPECT_EQ(interval_text(quantity), "45.3 to 2,012 times");
+  quantity.ratio = 60;
+  EXPECT_EQ(change_text(quantity), "60.0 times") << "its interval ends too high for percent";
+}
+
 }  // namespace
 }  // namespace paceline::analysis

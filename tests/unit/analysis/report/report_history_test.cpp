@@ -75,6 +75,25 @@ TEST(History, KeepsTheGivenOrderWhereADateIsMissing) {
   EXPECT_THROW(history_of(rows, "branch"), Error);
 }
 
+TEST(History, HasALabelOfItsOwnForEachRun) {
+  const auto labels = [](std::vector<HistoryRow> rows, const std::string& by) {
+    std::vector<std::string> of;
+    for (const HistoryRow& row : history_of(std::move(rows), by).rows) of.push_back(row.label);
+    return of;
+  };
+  std::vector<HistoryRow> rows(3);
+  rows[0].recorded = "2026-11-03T10:00:07Z", rows[1].recorded = "2026-11-03T10:00:02Z";
+  rows[2].recorded = "2026-11-03T11:00:00Z";
+  using testing::ElementsAre;
+  EXPECT_THAT(labels(rows, ""), ElementsAre("2026-11-03 10:00:02", "2026-11-03 10:00:07", "2026-11-03 11:00:00"));
+  rows[1].recorded = rows[0].recorded;
+  EXPECT_THAT(labels(rows, ""), ElementsAre("2026-11-03 10:00:07", "2026-11-03 10:00:07 (2)", "2026-11-03 11:00:00"));
+  rows[1].recorded = "2026-11-03T10:01:00Z";
+  EXPECT_THAT(labels(rows, ""), ElementsAre("2026-11-03 10:00", "2026-11-03 10:01", "2026-11-03 11:00"));
+  for (HistoryRow& row : rows) row.config["commit"] = "abc";
+  EXPECT_THAT(labels(rows, ""), ElementsAre("abc", "abc (2)", "abc (3)"));
+}
+
 TEST(History, RefusesWhatIsNoReport) {
   std::vector<std::string> without;
   EXPECT_THROW(history_rows(Json::parse("{}"), "f", without), Error);
