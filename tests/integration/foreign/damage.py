@@ -218,7 +218,7 @@ def commands(trace, folder, all_of_them):
     yield ["report", "--format", "json", str(trace)]
     if not all_of_them:
         return
-    for sql in ("SELECT count(*), sum(duration_ns), max(depth) FROM slices",
+    for sql in ("SELECT count(*), total(duration_ns), max(depth) FROM slices",
                 "SELECT count(*), sum(wait_ns) FROM collectives"):
         yield ["query", "--format", "json", str(trace), sql]
     for name in FORMATS:
