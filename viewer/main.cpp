@@ -95,7 +95,7 @@ void save_picture_of(QWidget& widget, const QString& file, const std::function<v
 
 // The dialog that lists the files.
 void save_picture_of_merge(const Options& options) {
-  MergeDialog dialog(options.runs, options.clock);
+  MergeDialog dialog(options.runs, {.clock = options.clock, .processes = options.processes});
   dialog.resize(options.size);
   dialog.show();
   save_picture_of(
@@ -174,7 +174,7 @@ int run(int argc, char** argv) {
   }
   if (options.merge) {
     window.show();
-    window.merge(options.runs, options.clock);
+    window.merge(options.runs, {.clock = options.clock, .processes = options.processes});
     return QApplication::exec();
   }
   if (options.scale > 0) remember_scale(options.scale);

@@ -105,8 +105,8 @@ Options parse_options(int argc, char** argv) {
     if (options.clock != analysis::ClockMethod::automatic && (options.compare || options.follow)) {
       throw CLI::ValidationError("--align", "goes without --compare and --follow");
     }
-    if (options.processes != analysis::Processes::automatic && (options.compare || options.follow || options.merge)) {
-      throw CLI::ValidationError("--processes", "goes without --compare, --follow and --merge");
+    if (options.processes != analysis::Processes::automatic && (options.compare || options.follow)) {
+      throw CLI::ValidationError("--processes", "goes without --compare and --follow");
     }
     if (options.compare && runs.size() != 2) throw CLI::ValidationError("--compare", "give the two RUNs to compare");
     if (options.compare && (options.follow || !select.empty() || !panel.empty() || !at.empty())) {

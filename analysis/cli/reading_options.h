@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/load/merge.h"
+#include "analysis/load/run_paths.h"
 
 namespace paceline::cli {
 
@@ -23,13 +24,9 @@ inline void add_align_option(CLI::App& command, analysis::ClockMethod& method) {
 
 // `processes` must outlive the parsing.
 inline void add_processes_option(CLI::App& command, analysis::Processes& processes) {
-  using analysis::Processes;
   command
       .add_option_function<std::string>(
-          "--processes",
-          [&processes](const std::string& name) {
-            processes = name == "ranks" ? Processes::ranks : name == "one" ? Processes::one_rank : Processes::automatic;
-          },
+          "--processes", [&processes](const std::string& name) { processes = *analysis::processes_named(name); },
           "What the processes in one Chrome JSON or Perfetto file are: auto (default): ranks if their names have the "
           "numbers of ranks, else one rank; ranks: a rank each; one: one rank")
       ->type_name("WHAT")

@@ -75,6 +75,13 @@ std::string RunPaths::name() const {
   return name;
 }
 
+std::optional<Processes> processes_named(std::string_view name) {
+  if (name == "auto") return Processes::automatic;
+  if (name == "ranks") return Processes::ranks;
+  if (name == "one") return Processes::one_rank;
+  return std::nullopt;
+}
+
 std::vector<RunPaths> runs_among(const std::vector<std::string>& paths, Processes processes) {
   using namespace run_paths;
   std::vector<RunPaths> runs;

@@ -4,7 +4,9 @@
 
 #include <concepts>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct RunPaths {
   // As the user gave it: "host1 host2".
   std::string name() const;
 };
+
+// The choice of this name: "auto", "ranks" or "one"; nothing for any other text.
+std::optional<Processes> processes_named(std::string_view name);
 
 // The runs among these paths, in their order. Directories of .pace files are one run where their headers have the same
 // jobs and, for each job, one number of ranks and different ranks. Every other path is a run of its own, also one that

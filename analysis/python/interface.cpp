@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "analysis/load/load.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/python/run_tables.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
@@ -62,14 +63,18 @@ void check_signals() {
   if (signalled()) throw Interrupted();
 }
 
-Run load(const char* path, const char* iterations) {
+Run load(const char* path, const char* iterations, const char* processes) {
+  analysis::RunPaths run(path);
+  const auto choice = analysis::processes_named(processes);
+  if (!choice) throw Error("processes: expected \"auto\", \"ranks\" or \"one\"");
+  run.processes = *choice;
   std::atomic<bool> interrupted{false};
   const auto progress = [&](double) {
     if (signalled()) interrupted = true;
     return !interrupted;
   };
   try {
-    analysis::Trace trace = analysis::load_run(path, analysis::Progress(progress));
+    analysis::Trace trace = analysis::load_run(run, analysis::Progress(progress));
     trace.iteration_name = iterations;
     return std::make_shared<const LoadedRun>(std::move(trace), path);
   } catch (const Error&) {
@@ -102,8 +107,8 @@ using namespace paceline::python;
 const char* paceline_version() { return PACELINE_VERSION; }
 const char* paceline_error() { return last_error ? last_error->c_str() : nullptr; }
 
-Run* paceline_load(const char* path, const char* iterations) {
-  return guarded([&] { return new Run(load(path, iterations)); });
+Run* paceline_load(const char* path, const char* iterations, const char* processes) {
+  return guarded([&] { return new Run(load(path, iterations, processes)); });
 }
 std::size_t paceline_run_ranks(const Run* run) { return (*run)->trace().ranks.size(); }
 std::int64_t paceline_run_span_ns(const Run* run) { return (*run)->trace().span_ns(); }

@@ -91,6 +91,17 @@ for wrong in (lambda: paceline.load("a\0b"), lambda: paceline.query(run, "SELECT
     except ValueError as error:
         assert str(error) == "embedded null character", error
 
+# The choice of the processes of one file.
+with tempfile.TemporaryDirectory() as folder:
+    two = pathlib.Path(folder) / "two.json"
+    two.write_text(json.dumps([{"ph": "X", "name": "work", "pid": pid, "tid": 1, "ts": 5, "dur": 2} for pid in (40, 41)]))
+    assert [paceline.load(two, processes=choice)._core.ranks for choice in ("auto", "ranks", "one")] == [1, 2, 1]
+    try:
+        paceline.load(two, processes="some")
+        raise SystemExit("an error was expected")
+    except paceline.Error as error:
+        assert str(error).startswith("processes: expected "), error
+
 # Ctrl-C ends a query that would never end.
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -21,16 +21,23 @@ namespace merge_dialog {
 
 using analysis::ClockMethod;
 using analysis::MergedFile;
+using analysis::Processes;
 
-struct Method {
-  ClockMethod method;
+template <class Value>
+struct Choice {
+  Value value;
   const char *text, *meaning;
 };
-constexpr Method methods[] = {
+constexpr Choice<ClockMethod> methods[] = {
     {ClockMethod::automatic, "Automatic", "the best that the files allow"},
     {ClockMethod::recorded, "As recorded", "by the UTC times in the files, else as the files have them"},
     {ClockMethod::exchange, "Clock exchange", "by the clocks that paceline record compared; only for .pace files"},
     {ClockMethod::collectives, "Matching collectives", "by the ends of collectives that the ranks took part in"},
+};
+constexpr Choice<Processes> processes[] = {
+    {Processes::automatic, "Automatic", "ranks if their names have the numbers of ranks, else one rank"},
+    {Processes::ranks, "A rank each", "for the processes in one Chrome JSON or Perfetto file"},
+    {Processes::one_rank, "One rank", "for the processes in one Chrome JSON or Perfetto file"},
 };
 
 constexpr const char* titles[] = {"File",  "Format", "Rank",      "Host", "Time span", "Clock aligned by",
@@ -112,11 +119,10 @@ QString summary_of(const MergePreview& preview) {
 
 }  // namespace merge_dialog
 
-MergeDialog::MergeDialog(QStringList paths, analysis::ClockMethod clock, QWidget* parent)
-    : QDialog(parent), paths_(std::move(paths)) {
+MergeDialog::MergeDialog(QStringList paths, analysis::MergeChoices choices, QWidget* parent)
+    : QDialog(parent), paths_(std::move(paths)), choices_(std::move(choices)) {
   setWindowTitle("Open several traces as one run");
   resize(1180, 520);
-  choices_.clock = clock;
   auto* layout = new QVBoxLayout(this);
   summary_ = new QLabel;
   summary_->setWordWrap(true);
@@ -168,26 +174,30 @@ QWidget* MergeDialog::make_choices() {
   auto* choices = new QWidget;
   auto* row = new QHBoxLayout(choices);
   row->setContentsMargins(0, 0, 0, 0);
-  method_ = new QComboBox;
-  for (const merge_dialog::Method& one : merge_dialog::methods) {
-    method_->addItem(one.text);
-    method_->setItemData(method_->count() - 1, QString(one.meaning), Qt::ToolTipRole);
-    if (one.method == choices_.clock) method_->setCurrentIndex(method_->count() - 1);
-  }
-  auto* label = new QLabel("&Align the clocks:");
-  label->setBuddy(method_);
+  const auto add_choice = [&](const char* title, const auto& table, auto& value) {
+    auto* box = new QComboBox;
+    for (const auto& one : table) {
+      box->addItem(one.text);
+      box->setItemData(box->count() - 1, QString(one.meaning), Qt::ToolTipRole);
+      if (one.value == value) box->setCurrentIndex(box->count() - 1);
+    }
+    auto* label = new QLabel(title);
+    label->setBuddy(box);
+    row->addWidget(label);
+    row->addWidget(box);
+    connect(box, &QComboBox::currentIndexChanged, this, [this, &table, &value](int index) {
+      value = table[index].value;
+      load();
+    });
+  };
+  add_choice("&Align the clocks:", merge_dialog::methods, choices_.clock);
+  add_choice("&Processes of a file:", merge_dialog::processes, choices_.processes);
   auto* files = new QPushButton("Add &files…");
   auto* folder = new QPushButton("Add &directory…");
   for (QPushButton* button : {files, folder}) button->setAutoDefault(false);
-  row->addWidget(label);
-  row->addWidget(method_);
   row->addStretch(1);
   row->addWidget(files);
   row->addWidget(folder);
-  connect(method_, &QComboBox::currentIndexChanged, this, [this](int index) {
-    choices_.clock = merge_dialog::methods[index].method;
-    load();
-  });
   connect(files, &QPushButton::clicked, this, [this] { add(QFileDialog::getOpenFileNames(this, "Add traces")); });
   connect(folder, &QPushButton::clicked, this, [this] {
     const QString path = QFileDialog::getExistingDirectory(this, "Add a directory of traces");

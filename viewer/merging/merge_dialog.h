@@ -35,8 +35,7 @@ class MergeDialog : public QDialog {
   // What the user chose to do with the files.
   enum class Outcome { none, one_run, separate_runs, comparison };
 
-  explicit MergeDialog(QStringList paths, analysis::ClockMethod clock = analysis::ClockMethod::automatic,
-                       QWidget* parent = nullptr);
+  explicit MergeDialog(QStringList paths, analysis::MergeChoices choices = {}, QWidget* parent = nullptr);
   ~MergeDialog() override;
 
   Outcome outcome() const { return outcome_; }
@@ -70,7 +69,6 @@ class MergeDialog : public QDialog {
   Outcome outcome_ = Outcome::none;
   bool filling_ = false;  // the table, which is no change by the user
 
-  QComboBox* method_ = nullptr;
   QLabel* summary_ = nullptr;
   QProgressBar* bar_ = nullptr;
   QTableWidget* table_ = nullptr;

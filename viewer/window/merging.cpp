@@ -15,8 +15,8 @@ void Window::open_all(const QStringList& paths) {
   }
 }
 
-void Window::merge(const QStringList& paths, analysis::ClockMethod clock) {
-  auto* dialog = new MergeDialog(paths, clock, this);
+void Window::merge(const QStringList& paths, const analysis::MergeChoices& choices) {
+  auto* dialog = new MergeDialog(paths, choices, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &QDialog::accepted, this, [this, dialog] {
     switch (dialog->outcome()) {

@@ -36,7 +36,7 @@ class Window : public QMainWindow {
   // Opens one path. Lists several paths in the dialog of merge().
   void open_all(const QStringList& paths);
   // Lists these files and directories in a dialog, and opens them as one run or as the user chooses there.
-  void merge(const QStringList& paths, analysis::ClockMethod clock = analysis::ClockMethod::automatic);
+  void merge(const QStringList& paths, const analysis::MergeChoices& choices = {});
   // Loads the run again and again while its files grow; the view stays, or stays at the end of the run.
   void follow(const QString& path, int interval_ms = 2000);
   // Opened runs, their views and the theme are remembered for the next start. Off at first.

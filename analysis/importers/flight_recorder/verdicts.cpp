@@ -10,7 +10,7 @@ namespace paceline::analysis::flight_recorder {
 std::vector<std::string> verdicts_of(const std::vector<Dump>& dumps, const std::vector<Fault>& faults) {
   std::set<int> given, members;
   struct Seen {
-    std::set<std::string> functions;
+    std::set<std::string> functions, datatypes;
     bool pends = false, completed = false;
   };
   std::map<std::pair<std::string, std::int64_t>, Seen> calls;  // by group and number
@@ -21,6 +21,7 @@ std::vector<std::string> verdicts_of(const std::vector<Dump>& dumps, const std::
       if (call.is_message) continue;
       Seen& seen = calls[{call.group, call.number}];
       seen.functions.insert(call.function);
+      if (!call.datatype.empty()) seen.datatypes.insert(call.datatype);
       (call.pends() ? seen.pends : seen.completed) = true;
     }
   }
@@ -31,7 +32,8 @@ std::vector<std::string> verdicts_of(const std::vector<Dump>& dumps, const std::
   const auto any = [&](auto holds) {
     return std::ranges::any_of(calls, [&](const auto& call) { return holds(call.second); });
   };
-  add(any([](const Seen& seen) { return seen.functions.size() > 1; }), "JOB_CONTAINS_COLL_METADATA_MISMATCH");
+  add(any([](const Seen& seen) { return seen.functions.size() > 1 || seen.datatypes.size() > 1; }),
+      "JOB_CONTAINS_COLL_METADATA_MISMATCH");
   add(std::ranges::any_of(faults, [](const Fault& fault) { return !fault.entered; }),
       "JOB_STUCK_IN_NCCL_RANK_NOT_JOIN");
   add(std::ranges::any_of(faults, &Fault::entered), "JOB_STUCK_IN_NCCL_BASED_ON_PT");

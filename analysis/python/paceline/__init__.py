@@ -224,10 +224,12 @@ class Run:
         return f"<paceline.Run {self.path}: {self._core.ranks} ranks, {self.span_ns * 1e-9:.3f} s>"
 
 
-def load(path: str | _os.PathLike, *, iterations: str = "") -> Run:
+def load(path: str | _os.PathLike, *, iterations: str = "", processes: str = "auto") -> Run:
     """Loads a run: a directory of traces, a trace, an archive or a pattern, in any format that `paceline info` reads.
 
     `iterations` is the pattern of the names of the ranges that are iterations; the default is the built-in rules.
+    `processes` says what the processes in one Chrome JSON or Perfetto file are, as `--processes` of the command line:
+    "auto", "ranks" or "one".
     Raises `paceline.Error` with the message of the command line.
 
     >>> load("no/such/run")
@@ -236,7 +238,7 @@ def load(path: str | _os.PathLike, *, iterations: str = "") -> Run:
     """
     from . import _core
 
-    return Run(_core.LoadedRun(_os.fspath(path), iterations))
+    return Run(_core.LoadedRun(_os.fspath(path), iterations, processes))
 
 
 def query(run: Run, sql: str) -> Table:

@@ -20,7 +20,7 @@ def _function(library, name, result, *arguments):
 
 
 _error = _function(_library, "error", c_char_p)
-_load = _function(_library, "load", c_void_p, c_char_p, c_char_p)
+_load = _function(_library, "load", c_void_p, c_char_p, c_char_p, c_char_p)
 _run_ranks = _function(_library, "run_ranks", c_size_t, c_void_p)
 _run_span_ns = _function(_library, "run_span_ns", c_int64, c_void_p)
 _run_note = _function(_library, "run_note", c_char_p, c_void_p, c_size_t)
@@ -88,8 +88,8 @@ class Table(_Owner):
 
 
 class LoadedRun(_Owner):
-    def __init__(self, path: str | bytes, iterations: str):
-        super().__init__(_load(_bytes(os.fsencode(path)), _bytes(iterations)), _free_run)
+    def __init__(self, path: str | bytes, iterations: str, processes: str):
+        super().__init__(_load(_bytes(os.fsencode(path)), _bytes(iterations), _bytes(processes)), _free_run)
         self.path = os.fsdecode(path)
         self.notes = _texts(_run_note, self)
         self.ranks: int = _run_ranks(self)

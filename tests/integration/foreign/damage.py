@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: damage.py PACELINE [--count N] [--seed N] [--jobs N] [--keep FOLDER] SAMPLE…
+"""usage: damage.py PACELINE [--count N] [--seed N] [--jobs N] [--keep FOLDER] [--all] SAMPLE…
 
 Damages traces of other tools in N ways each and gives each damaged one to `paceline info` and `paceline report --format
-json`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive or of Flight Recorder dumps. Each run
+json`, and with --all those that can be read also to `paceline query` and `paceline export`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive or of Flight Recorder dumps. Each run
 must end within a time limit, by itself, with at most 64 MB plus ten times the size of its input in memory. It must write
 JSON, or one line that names the input with status 1. Of packed samples, every other variant damages the contents instead
 of the packed bytes.
@@ -209,37 +209,55 @@ def run(program, arguments, folder, limit_bytes):
     return wrong, process.returncode, output, errors, memory
 
 
-def judge(program, sample, number, seed, keep):
+FORMATS = ["chrome", "perfetto", "csv", "arrow", "sqlite", "otf2", "speedscope", "pprof", "talp", "chakra"]
+
+
+def commands(trace, folder, all_of_them):
+    """Those that get a variant, `info` first. The later ones run for traces that `info` can read."""
+    yield ["info", "--format", "json", str(trace)]
+    yield ["report", "--format", "json", str(trace)]
+    if not all_of_them:
+        return
+    for sql in ("SELECT count(*), total(duration_ns), max(depth) FROM slices",
+                "SELECT count(*), sum(wait_ns) FROM collectives"):
+        yield ["query", "--format", "json", str(trace), sql]
+    for name in FORMATS:
+        yield ["export", "--to", name, "-o", str(folder / f"out.{name}"), str(trace)]
+
+
+def judge(program, sample, number, options):
     """Returns (failures, what happened: "read", "noticed" or "refused")."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         (folder / "tmp").mkdir()
         (folder / "in").mkdir()
-        path, way, size = sample.write_variant(number, seed, folder / "in")
+        path, way, size = sample.write_variant(number, options.seed, folder / "in")
         failures, happened = [], "refused"
-        for arguments in (["info", "--format", "json"], ["report", "--format", "json"]):
-            wrong, status, output, errors, _ = run(program, [*arguments, str(path)], folder,
-                                                   BASE_MEMORY + TIMES_THE_SIZE * size)
-            if not wrong and status == 0:
+        for arguments in commands(path, folder, options.all):
+            command = arguments[0]
+            if happened == "refused" and command not in ("info", "report"):
+                break
+            wrong, status, output, errors, _ = run(program, arguments, folder, BASE_MEMORY + TIMES_THE_SIZE * size)
+            if not wrong and status == 0 and command != "export":
                 try:
                     document = json.loads(output)
                 except ValueError as error:
                     wrong = f"wrote no JSON: {error}"
                 else:
-                    if arguments[0] == "info":
+                    if command == "info":
                         noticed = document.get("notes") or any(t["dropped"] or t["damaged"]
                                                                for t in document["traces"])
                         happened = "noticed" if noticed else "read"
-            elif not wrong and path.name not in errors:
+            elif not wrong and status != 0 and path.name not in errors:
                 wrong = f"failed without naming the file: {errors[:200]!r}"
             elif not wrong and len(errors.splitlines()) > 50:
                 wrong = f"wrote {len(errors.splitlines())} lines of errors"
             if wrong:
-                failures.append(f"{sample.name}: variant {number} ({way}): paceline {arguments[0]} {wrong}")
+                failures.append(f"{sample.name}: variant {number} ({way}): paceline {' '.join(arguments[:3])} {wrong}")
         if any((folder / "tmp").iterdir()):
             failures.append(f"{sample.name}: variant {number} ({way}): something was left in $TMPDIR")
-        if failures and keep:
-            kept = keep / f"{sample.name}-{number}"
+        if failures and options.keep:
+            kept = options.keep / f"{sample.name}-{number}"
             shutil.copytree(folder / "in", kept, dirs_exist_ok=True)
         return failures, happened
 
@@ -253,6 +271,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--first", type=int, default=0, help="the first variant's number")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the variants that failed")
+    parser.add_argument("--all", action="store_true", help="also `paceline query` and `paceline export` to every format")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         paths = [path for path in options.samples if path.exists()]
@@ -270,8 +289,8 @@ def sweep(samples, options):
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for sample in samples:
             variants = range(options.first, options.first + options.count)
-            results = pool.map(lambda number, sample=sample: judge(options.program, sample, number, options.seed,
-                                                                   options.keep), variants)
+            results = pool.map(lambda number, sample=sample: judge(options.program, sample, number, options),
+                               variants)
             counts = {"read": 0, "noticed": 0, "refused": 0}
             for failures, happened in results:
                 counts[happened] += 1

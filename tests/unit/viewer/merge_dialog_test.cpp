@@ -144,6 +144,28 @@ TEST_F(MergeFiles, AreAlignedByTheChosenMethodAndOffset) {
   EXPECT_TRUE(dialog.summary().contains("was not compared")) << dialog.summary().toStdString();
 }
 
+TEST_F(MergeFiles, HaveARankForEachProcessByTheChoice) {
+  const QString path = directory.path() + "/two.json";
+  QFile two(path);
+  ASSERT_TRUE(two.open(QFile::WriteOnly));
+  two.write(R"([{"ph":"X","name":"work","pid":40,"tid":1,"ts":5,"dur":2},)"
+            R"({"ph":"X","name":"work","pid":41,"tid":2,"ts":5,"dur":2}])");
+  two.close();
+  MergeDialog dialog({path}, {.processes = analysis::Processes::one_rank});
+  dialog.show();
+  wait(dialog);
+  auto* processes = dialog.findChildren<QComboBox*>().at(1);
+  EXPECT_EQ(processes->currentText(), "One rank");
+  ASSERT_NE(dialog.run(), nullptr);
+  EXPECT_EQ(dialog.run()->trace.ranks.size(), 1u);
+  processes->setCurrentText("A rank each");
+  wait(dialog);
+  ASSERT_NE(dialog.run(), nullptr);
+  EXPECT_EQ(dialog.run()->trace.ranks.size(), 2u);
+  EXPECT_EQ(table(dialog)->rowCount(), 2);
+  EXPECT_EQ(dialog.source().choices.processes, analysis::Processes::ranks);
+}
+
 TEST_F(MergeFiles, OpenWhenTheyAreDroppedTogether) {
   Window window;
   window.resize(1000, 700);

@@ -169,7 +169,7 @@ TEST_F(ProgramTest, HasAnExitStatusForWrongUsageAndOneForFailure) {
   EXPECT_EQ(run_program({"--merge"}).status, 2);
   EXPECT_EQ(run_program({"--align", "guess", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--processes", "some", directory.path()}).status, 2);
-  EXPECT_EQ(run_program({"--processes", "one", "--merge", directory.path()}).status, 2);
+  EXPECT_EQ(run_program({"--processes", "one", "--follow", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--help"}).status, 0);
   EXPECT_EQ(run_program({"--version"}).status, 0);
 }

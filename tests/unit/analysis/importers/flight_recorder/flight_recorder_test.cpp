@@ -162,6 +162,13 @@ TEST(FlightRecorder, VerdictsHaveTheNamesOfTorchcomms) {
   other.function = "all_gather";
   EXPECT_THAT(verdicts({done, dump_of(0, {other}), dump_of(2, {})}),
               ElementsAre("JOB_CONTAINS_COLL_METADATA_MISMATCH"));
+  Call half = call_of(5, false), full = call_of(5, false);
+  half.datatype = "Half";
+  EXPECT_THAT(verdicts({dump_of(0, {half}), dump_of(1, {full}), dump_of(2, {})}), ElementsAre("ALL_GOOD"))
+      << "a call without a type of data";
+  full.datatype = "Float";
+  EXPECT_THAT(verdicts({dump_of(0, {half}), dump_of(1, {full}), dump_of(2, {})}),
+              ElementsAre("JOB_CONTAINS_COLL_METADATA_MISMATCH"));
 }
 
 // As PyTorch 2.9 writes them: no state but "scheduled", no times but the first, and no members under the group's name.
