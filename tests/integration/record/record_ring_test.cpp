@@ -39,8 +39,9 @@ void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_
 
 constexpr double window_s = 0.2;
 constexpr std::uint64_t count = 60'000;  // marks that the program emits
-// 16 chunks hold 16 × 2046 marks, fewer than the program emits, so that chunks are reused.
-constexpr char ring[] = "--ring 0.2 --buffer 1M";
+// 16 chunks hold 16 × 2046 marks, fewer than the program emits, so that chunks are reused. The sampler would have one
+// of them.
+constexpr char ring[] = "--ring 0.2 --buffer 1M --sample off";
 
 std::uint64_t window_ticks(const RecordedFile& file) {
   return static_cast<std::uint64_t>(window_s * file.file.header.ticks_per_second);
