@@ -44,7 +44,7 @@ struct Pace {
   std::int64_t most_idle = 1;    // intervals between two samplings of threads that do not run
 };
 // What is not asked for must not be felt, also where the ranks use all CPUs.
-constexpr Pace usual_pace{.interval_ns = second / 10, .cost_part = 400, .most_idle = 4};
+constexpr Pace usual_pace{.interval_ns = second / 10, .cost_part = 1000, .most_idle = 4};
 
 constexpr std::int64_t request_interval_ns = 2 * second;
 
