@@ -39,8 +39,9 @@ FunctionTimes::FunctionTimes(const Trace& trace) : trace_(&trace), function_of_(
     const bool is_call = !system_call(trace.names[trace.stacks[frame].function]).empty();
     const Key key{trace.stacks[frame].function, is_call ? 0 : trace.stacks[frame].file};
     const auto [found, fresh] = ids.try_emplace(key, names_.size());
-    if (fresh) names_.push_back({.key = key, .ns = {}, .files = {}, .lines = {}});
+    if (fresh) names_.push_back({.key = key, .ns = {}, .files = {}, .lines = {}, .callers = {}});
     names_[found->second].has_lines |= trace.stacks[frame].line > 0;
+    names_[found->second].is_call |= is_call;
     function_of_[frame] = found->second;
   }
 }
@@ -74,6 +75,15 @@ void FunctionTimes::add_stack(StackId stack, double ns, std::size_t row) {
     function.depth += static_cast<double>(depth);
     ++function.samples;
   }
+  if (on_stack_.empty() || !names_[function_of(on_stack_.back())].is_call) return;
+  const auto own = std::ranges::find_if(on_stack_.rbegin(), on_stack_.rend(),
+                                        [&](FrameId frame) { return is_own(names_[function_of(frame)]); });
+  if (own != on_stack_.rend()) add_line(names_[function_of(on_stack_.back())].callers, {*own + 1, row, ns});
+}
+
+bool FunctionTimes::is_own(const Function& function) const {
+  const std::string& file = trace_->names[function.key.file];
+  return function.has_lines || (file.starts_with('/') && !is_shared_library(file));
 }
 
 std::string FunctionTimes::file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const {
@@ -119,23 +129,18 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
   }
   if (largest <= 0) return std::nullopt;
   const auto depth_of = [&](std::size_t f) { return names_[f].depth / names_[f].samples; };
-  const auto is_own = [&](std::size_t f) {
-    const std::string& file = trace_->names[names_[f].key.file];
-    return names_[f].has_lines || (file.starts_with('/') && !is_shared_library(file));
-  };
   std::optional<std::size_t> innermost, own;
   for (std::size_t f = 0; f < names_.size(); ++f) {
     if (p[f] > level || excess[f] < least_of_largest * largest) continue;
     if (!innermost || depth_of(f) > depth_of(*innermost)) innermost = f;
-    if (is_own(f) && (!own || depth_of(f) > depth_of(*own))) own = f;
+    if (is_own(names_[f]) && (!own || depth_of(f) > depth_of(*own))) own = f;
   }
   const std::size_t chosen = own.value_or(*innermost);
   // A system call of which the thread's own work is a part, such as fsync, is never most of the time.
   if (chosen == *innermost) {
     double most = least_of_call * largest;
     for (std::size_t f = 0; f < names_.size(); ++f) {
-      const bool is_call = !system_call(trace_->names[names_[f].key.function]).empty();
-      if (!is_call || p[f] > level || excess[f] < most || depth_of(f) < depth_of(chosen)) continue;
+      if (!names_[f].is_call || p[f] > level || excess[f] < most || depth_of(f) < depth_of(chosen)) continue;
       most = excess[f];
       innermost = f;
     }
@@ -148,6 +153,14 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
                       .call_file = file_of_most(names_[*innermost].files, weight),
                       .share = excess[chosen],
                       .p = p[chosen]};
+  // All ranks may spend as much time in the function that makes the call, such as main().
+  if (const std::uint32_t caller = line_of_most(function.callers, weight); function.is_call && caller != 0) {
+    const Frame& frame = trace_->stacks[caller - 1];
+    cause.innermost = cause.function;
+    cause.function = trace_->names[frame.function];
+    cause.file = trace_->names[frame.file];
+    cause.line = frame.line;
+  }
   if (cause.file.empty() && cause.innermost.empty()) cause.file = cause.call_file;
   return cause;
 }

@@ -76,11 +76,12 @@ class FunctionTimes {
   };
   struct Function {
     Key key;
-    bool has_lines = false;
+    bool has_lines = false, is_call = false;
     double depth = 0, samples = 0;  // the depth is a sum over samples
     std::vector<double> ns;         // by row
     std::vector<FileTime> files;    // of a system call
     std::vector<LineTime> lines;    // for each line and row
+    std::vector<LineTime> callers;  // of a system call: the innermost own frames, counted from 1
   };
   using WeightOfRow = std::function<double(std::size_t)>;
   static double period_ns(const StackSamples& samples, std::size_t at);
@@ -88,6 +89,8 @@ class FunctionTimes {
   // The excess is that of the rows with these weights.
   std::optional<CauseFunction> named(const std::vector<double>& excess, const std::vector<double>& p,
                                      const WeightOfRow& weight) const;
+  // Of the program itself, not of a library.
+  bool is_own(const Function& function) const;
   std::string file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const;
   static void add_line(std::vector<LineTime>& lines, const LineTime& time);
   // The line of most of the excess; 0: no line is known.

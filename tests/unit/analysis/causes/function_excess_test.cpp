@@ -113,6 +113,31 @@ TEST(FunctionExcess, NamesTheFileOfASystemCall) {
   }
 }
 
+// All ranks spend much time in main(), which makes the call here: main() does not stand out, and is named as the
+// caller.
+TEST(FunctionExcess, NamesTheCallerOfASystemCall) {
+  Sampled job({.iterations = 60, .delay = [](int rank, int) { return Delay{.sleeps_ms = rank == 1 ? 30 : 0}; }});
+  job.sample(true);
+  Trace& trace = job.trace;
+  const FrameId call = trace.stacks.frame({trace.names.intern("[clock_nanosleep]"), 0, 0});
+  const FrameId line = trace.stacks.frame({trace.names.intern("main"), trace.names.intern("train.py"), 84});
+  const StackId asleep = trace.stacks.stack(trace.stacks.stack(0, line), call);
+  std::size_t number = 0;
+  for (StackId& stack : trace.ranks[1].tracks[0].stacks.stack) {
+    if (stack != 0 && trace.stacks.innermost(stack) == job.sleep) {
+      stack = asleep;
+    } else if (++number % 2 == 0) {
+      stack = 0;
+    }
+  }
+  const auto function = analysed(trace).causes->ranks[1].function;
+  ASSERT_TRUE(function);
+  EXPECT_EQ(function->function, "main");
+  EXPECT_EQ(function->file, "train.py");
+  EXPECT_EQ(function->line, 84u);
+  EXPECT_EQ(function->innermost, "[clock_nanosleep]");
+}
+
 // An fsync also computes, where no sample sees the call. It is named if it is a large part of the function.
 TEST(FunctionExcess, NamesASystemCallThatIsAPartOfAFunction) {
   for (const int one_of : {2, 8}) {
