@@ -192,7 +192,9 @@ bool sample_thread(Watched& of, std::int64_t period_ns) {
   if (activity.registers.instruction != 0) stack = native_stack(memory, stack, python_code(), true, activity.registers);
   if (activity.futex != 0) activity.call.file = holder_of_python_lock(memory, activity.futex);
   if (activity.call.function != 0) stack = stack_below(stack, activity.call);
-  of.blocked_stack = activity.runs || turns == 0 ? 0 : stack;
+  // Who holds Python's lock may change while the thread waits for it.
+  const bool may_change = activity.runs || (activity.futex != 0 && activity.call.file != 0);
+  of.blocked_stack = may_change || turns == 0 ? 0 : stack;
   of.blocked_turns = turns;
   emit_sample(of.thread, at, period_ns, stack);
   return true;
