@@ -87,9 +87,7 @@ struct Watched {
   Waiting waiting[most_waiting];
   unsigned waiting_count = 0;
   std::int64_t next_ask_ns = 0;  // while the thread runs Python
-  // Where the thread was blocked, and its turns on a CPU before that: with the same number it is still there.
-  std::uint32_t blocked_stack = 0;
-  std::uint64_t blocked_turns = 0;
+  std::uint64_t turns = 0;       // on a CPU, until the latest sample
 
   void close() {
     watch.close();
@@ -97,7 +95,7 @@ struct Watched {
     tried = false;
     waiting_count = 0;
     next_ask_ns = 0;
-    blocked_stack = 0;
+    turns = 0;
   }
 };
 constexpr unsigned most_threads = 64;
@@ -172,10 +170,7 @@ bool sample_thread(Watched& of, std::int64_t period_ns) {
   NativeRegisters registers;
   if (of.waiting_count > 0 && of.registers.take(registers)) emit_waiting(of, &registers);
   const std::uint64_t at = ticks(), turns = of.watch.turns();
-  if (of.blocked_stack != 0 && turns == of.blocked_turns) {
-    emit_sample(of.thread, at, period_ns, of.blocked_stack);
-    return false;
-  }
+  const bool same_turn = turns != 0 && turns == std::exchange(of.turns, turns);
   ThreadActivity activity = of.watch.now(memory);
   if (activity.runs) open_registers(of);
   const std::int64_t now_ns = monotonic_ns();
@@ -186,18 +181,13 @@ bool sample_thread(Watched& of, std::int64_t period_ns) {
   of.next_ask_ns = stack == 0 ? 0 : asks ? now_ns + python_ask_interval_ns : of.next_ask_ns;
   if (asks) {
     of.waiting[of.waiting_count++] = {at, period_ns, stack};
-    of.blocked_stack = 0;
     return true;
   }
   if (activity.registers.instruction != 0) stack = native_stack(memory, stack, python_code(), true, activity.registers);
   if (activity.futex != 0) activity.call.file = holder_of_python_lock(memory, activity.futex);
   if (activity.call.function != 0) stack = stack_below(stack, activity.call);
-  // Who holds Python's lock may change while the thread waits for it.
-  const bool may_change = activity.runs || (activity.futex != 0 && activity.call.file != 0);
-  of.blocked_stack = may_change || turns == 0 ? 0 : stack;
-  of.blocked_turns = turns;
   emit_sample(of.thread, at, period_ns, stack);
-  return true;
+  return activity.runs || !same_turn;
 }
 
 // Finds the threads that began and ended since the last call.
