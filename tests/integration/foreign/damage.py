@@ -3,10 +3,10 @@
 """usage: damage.py PACELINE [--count N] [--seed N] [--jobs N] [--keep FOLDER] [--all] SAMPLE…
 
 Damages traces of other tools in N ways each and gives each damaged one to `paceline info` and `paceline report --format
-json`, and with --all those that can be read also to `paceline query` and `paceline export`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive or of Flight Recorder dumps. Each run
-must end within a time limit, by itself, with at most 64 MB plus ten times the size of its input in memory. It must write
-JSON, or one line that names the input with status 1. Of packed samples, every other variant damages the contents instead
-of the packed bytes.
+json`, and with --all those that can be read also to `paceline query` and `paceline export`. A SAMPLE is a trace file,
+compressed or not, or the folder of an OTF2 archive or of Flight Recorder dumps. Each run must end within a time limit, by
+itself, with at most 64 MB plus ten times the size of its input in memory. It must write JSON, or one line that names the
+input with status 1. Of packed samples, every other variant damages the contents instead of the packed bytes.
 The definitions of each OTF2 archive also make one whose files of events have several chunks, which is a sample as well.
 Prints one line for each failure, and a summary for each sample. Exit status 1 after failures, 77 without samples.
 """

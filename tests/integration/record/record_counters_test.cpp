@@ -220,16 +220,16 @@ TEST_F(RecordCounters, OnlyVisibleGpusHaveCountersAndAllHaveFacts) {
 }
 
 TEST_F(RecordCounters, AreSampledAtTheGivenRateAndNotAtZero) {
-  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=20000") + MACHINE " work 3000").by_itself(0));
+  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=5000") + MACHINE " work 900").by_itself(0));
   const analysis::Trace often = load();
   const Samples& cpu = *find_counter(often.ranks.at(0), "CPU time");
-  // 100 in two seconds; where one costs more than 1 % of that distance, on a slow machine, the distance doubles.
+  // 100 in half a second; while the machine is slow their distance doubles, and may double again.
   std::int64_t shortest_ns = std::numeric_limits<std::int64_t>::max();  // that has 40
   for (std::size_t last = 39; last < cpu.size(); ++last) {
     shortest_ns = std::min<std::int64_t>(shortest_ns, cpu.time_ns[last] - cpu.time_ns[last - 39]);
   }
-  EXPECT_LE(shortest_ns, 2'000'000'000);
-  EXPECT_LE(static_cast<double>(cpu.size()), most_samples(cpu, 20));
+  EXPECT_LE(shortest_ns, 500'000'000);
+  EXPECT_LE(static_cast<double>(cpu.size()), most_samples(cpu, 5));
   std::filesystem::remove_all(directory / "run");
   ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=0 PACELINE_SCHEDULER=0") + MACHINE " work 200").by_itself(0));
   const analysis::Trace none = load();

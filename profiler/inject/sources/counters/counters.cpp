@@ -16,6 +16,7 @@
 #include "profiler/inject/sources/counters/samples.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
+#include "profiler/inject/system/pace.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
@@ -26,14 +27,12 @@ namespace paceline::inject {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t cost_limit = 100;  // a sampling may cost 1/100 of its interval
 
 pthread_t thread;
 std::atomic<bool> has_thread{false};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
-std::int64_t interval_wanted_ns = 0;  // 0 = no counters
-std::int64_t interval_ns = 0;         // grows if sampling costs too much
+Pace pace;  // 0 = no counters
 bool after_fork = false;
 
 // Sleeps until `word` is 1. Returns false if it is still 0 at the deadline (CLOCK_MONOTONIC).
@@ -72,17 +71,15 @@ void* run(void*) {
   std::int64_t next = monotonic_ns();
   const std::int64_t gpus_from = next + second;
   bool gpus = false;
-  std::int64_t cost = 0;  // of a sampling, smoothed
   for (;;) {
-    next += interval_ns;
+    next += pace.interval_ns();
     const std::int64_t now = monotonic_ns();
     if (next < now) next = now;  // missed samplings are skipped
     const bool ends = wait_for(finishing, next);
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
     sample(gpus);
     if (ends) break;
-    cost += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
-    if (cost * cost_limit > interval_ns) interval_ns *= 2;
+    pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     if (!gpus && !after_fork && next >= gpus_from) {
       gpus = true;
       record_gpu_facts();
@@ -99,12 +96,11 @@ void* run(void*) {
 void read_interval() {
   constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
   const std::uint64_t interval_us = std::min(number_or(record::env_counters_us, twentieth), a_day);
-  interval_wanted_ns = static_cast<std::int64_t>(interval_us * 1000);
+  pace = {.wanted_ns = static_cast<std::int64_t>(interval_us * 1000)};
 }
 
 void start_counters() {
-  if (interval_wanted_ns == 0) return;
-  interval_ns = interval_wanted_ns;
+  if (pace.wanted_ns == 0) return;
   constexpr std::size_t stack_bytes = 1024 * 1024;  // NVML's needs are not known
   const int error = start_quiet_thread(thread, run, stack_bytes);
   has_thread.store(error == 0, std::memory_order_release);

@@ -27,6 +27,7 @@
 #include "profiler/inject/sources/stacks/user_registers.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/futex.h"
+#include "profiler/inject/system/pace.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
@@ -38,13 +39,9 @@ namespace paceline::inject {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-struct Pace {
-  std::int64_t interval_ns = 0;  // 0 = no samples, but those of a hang
-  std::int64_t cost_part = 20;   // a sampling may cost 1/20 of the interval, which grows where it costs more
-  std::int64_t most_idle = 1;    // intervals between two samplings of threads that do not run
-};
 // What is not asked for must not be felt, also where the ranks use all CPUs.
-constexpr Pace usual_pace{.interval_ns = second / 10, .cost_part = 1000, .most_idle = 4};
+constexpr Pace usual_pace{.wanted_ns = second / 10, .part = 1000};
+constexpr std::int64_t usual_most_idle = 4;
 
 constexpr std::int64_t request_interval_ns = 2 * second;
 
@@ -55,7 +52,8 @@ enum State : std::uint8_t { absent, starting, runs, stopped };
 std::atomic<State> state{absent};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
-Pace pace;
+Pace pace;                   // 0 = no samples, but those of a hang
+std::int64_t most_idle = 1;  // intervals between two samplings of threads that do not run
 bool asked_for = false;
 bool all_threads = false;
 bool thread_is_due = false;
@@ -236,13 +234,13 @@ void* run(void*) {
   if (!memory.open(asked_for) && speaks_for_the_job()) {
     say("%s: no stacks of functions: the system refuses to read memory", session.file.path);
   }
-  const bool samples = pace.interval_ns > 0;
-  std::int64_t interval_ns = samples ? pace.interval_ns : second / 2, idle = 1;
-  std::int64_t next = monotonic_ns(), next_search = next, cost = 0, latest = next;
+  const bool samples = pace.wanted_ns > 0;
+  std::int64_t next = monotonic_ns(), next_search = next, latest = next, idle = 1;
   std::uint64_t random = static_cast<std::uint64_t>(next);
   for (;;) {
     // Not in step with the program: each interval is another one, by up to an eighth.
     random = random * 6364136223846793005 + 1442695040888963407;
+    const std::int64_t interval_ns = samples ? pace.interval_ns() : second / 2;
     const std::int64_t step =
         idle * (interval_ns + (static_cast<std::int64_t>(random >> 40) - (1 << 23)) * (interval_ns / 8) / (1 << 23));
     next += step;
@@ -257,18 +255,15 @@ void* run(void*) {
         find_threads(all_threads);
         next_search = now + (all_threads ? second / 10 : second);
       }
-      idle = std::min(2 * idle, pace.most_idle);
+      idle = std::min(2 * idle, most_idle);
       for (unsigned i = 0; i < watched_count; ++i) {
         if (sample_thread(watched[i], std::min(now - latest, second))) idle = 1;
       }
     }
     latest = now;
     if (!samples) continue;
-    // What is dear once, as the first look at a large library is, counts little.
-    constexpr std::int64_t least_ns = 50'000;
-    cost += (std::min(true_ns(CLOCK_THREAD_CPUTIME_ID) - before, 2 * cost + least_ns) - cost) / 8;
-    interval_ns = std::clamp(cost * pace.cost_part, pace.interval_ns, std::max(second, pace.interval_ns));
-    python_ask_interval_ns = interval_ns > pace.interval_ns ? 10 * interval_ns : 0;
+    pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before);
+    python_ask_interval_ns = pace.interval_ns() > pace.wanted_ns ? 10 * pace.interval_ns() : 0;
   }
   for (unsigned i = 0; i < watched_count; ++i) emit_waiting(watched[i], nullptr);
   set(ended);
@@ -277,9 +272,10 @@ void* run(void*) {
 
 void read_options() {
   constexpr std::uint64_t a_day = 86'400'000'000;
-  const std::uint64_t usual_us = usual_pace.interval_ns / 1000, us = number_or(record::env_sample_us, usual_us);
+  const std::uint64_t usual_us = usual_pace.wanted_ns / 1000, us = number_or(record::env_sample_us, usual_us);
   asked_for = *text_or(record::env_sample_us, "") != '\0';
-  pace = asked_for ? Pace{.interval_ns = static_cast<std::int64_t>(std::min(us, a_day) * 1000)} : usual_pace;
+  pace = asked_for ? Pace{.wanted_ns = static_cast<std::int64_t>(std::min(us, a_day) * 1000), .part = 20} : usual_pace;
+  most_idle = asked_for ? 1 : usual_most_idle;
   all_threads = strcmp(text_or(record::env_sample_threads, ""), "all") == 0;
 }
 
@@ -321,7 +317,7 @@ void prepare_sampling() {
       snprintf(request_path, sizeof request_path, "%.*s%s", folder, session.file.path, format::stack_request_name);
   if (length >= static_cast<int>(sizeof request_path)) request_path[0] = '\0';
   request_served = request_time();
-  thread_is_due = pace.interval_ns > 0 || watches_for_hangs();
+  thread_is_due = pace.wanted_ns > 0 || watches_for_hangs();
 }
 
 // Ends the thread, which it waits for no longer than a second. Harmless when called twice, or in a child.
