@@ -35,10 +35,13 @@ BlockedSamples::BlockedSamples(const Stacks& stacks, const Names& names, const S
 }
 
 BlockedSamples::Shares BlockedSamples::shares(std::int64_t begin_ns, std::int64_t end_ns) const {
-  constexpr std::int64_t surroundings_ns = 250'000'000;
-  bool any = false;
-  const Shares own = shares_of_samples(begin_ns, end_ns, any);
-  return any ? own : shares_of_samples(begin_ns - surroundings_ns, end_ns + surroundings_ns, any);
+  // Of short waits, a few samples a second see some.
+  for (const std::int64_t around_ns : {0L, 250'000'000L, 5'000'000'000L}) {
+    bool any = false;
+    const Shares shares = shares_of_samples(begin_ns - around_ns, end_ns + around_ns, any);
+    if (any) return shares;
+  }
+  return {};
 }
 
 BlockedSamples::Shares BlockedSamples::shares_of_samples(std::int64_t begin_ns, std::int64_t end_ns, bool& any) const {

@@ -22,7 +22,8 @@ class BlockedSamples {
                  std::span<const BlockedTime> in_collectives);
 
   // Shares of the blocked time within [begin_ns, end_ns): those of the samples in it that saw the thread blocked, and
-  // where there is none, of those in a quarter of a second around it. 0 without samples. O(log n).
+  // where there is none, of those in a quarter of a second around it, or else in five seconds. 0 without samples.
+  // O(log n).
   struct Shares {
     double page_faults = 0, input_output = 0;
   };

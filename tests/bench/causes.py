@@ -7,7 +7,7 @@ MPI, and prints what the report says beside what was injected: the verdict, the 
 seconds by cause. The truth about CPUs comes from /proc/self/schedstat of the ranks.
 
 Run it with an interpreter that has torch, such as Debian's /usr/bin/python3, as root (for the control group). ITERATIONS
-(150) and REPEATS (1) in the environment.
+(150), REPEATS (1) and SAMPLE (the recorder's own rate; else the value of --sample) in the environment.
 """
 import json
 import os
@@ -57,7 +57,7 @@ OURS = {
     "slow_getitem": ["--fault", "slow-loader=1:50"],
     "sleep": ["--fault", "slow-rank=1:50"],
 }
-SAMPLE = os.environ.get("SAMPLE", "100")
+SAMPLE = ["--sample", os.environ["SAMPLE"]] if "SAMPLE" in os.environ else []
 
 
 class Injection:
@@ -112,7 +112,7 @@ def run(program, cause, paceline, train, folder):
         more |= {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
     with Injection(cause, folder) as injection:
         command = injection.prefix() + ["mpirun", "--bind-to", "none", "--oversubscribe", "-n", "2"]
-        command += [paceline, "record", "-o", trace, "--sample", SAMPLE]
+        command += [paceline, "record", "-o", trace, *SAMPLE]
         if program == "ddp":
             command += ["--pytorch", "--", sys.executable, str(HERE / "causes_ddp.py"), cause, ITERATIONS]
         else:
@@ -137,7 +137,9 @@ def judged(cause, text, report, truth):
     one = report["runs"][0]
     causes = one.get("causes", {})
     lost = causes.get("lost_ns", {})
-    slow = one.get("lateness", {}).get("slow_ranks", [])
+    # The rank that the verdict names: one that costs next to nothing beside another reason is a finding alone.
+    in_verdict = re.search(r"\brank ([0-9]+) (?:on \S+ )?holds the others up", text.split("Seconds that more ranks")[0])
+    slow = [of for of in one.get("lateness", {}).get("slow_ranks", []) if in_verdict and of["rank"] == int(in_verdict[1])]
     rank = slow[0]["rank"] if slow else None
     phase = slow[0].get("phase") if slow else None
     main = causes.get("main")

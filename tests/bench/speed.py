@@ -162,7 +162,7 @@ class Programs:
                 command += ["--store", f"{folder}/store", "--ranks", ranks]
             processes = [start([*command, *(["--rank", rank] if ranks > 1 else [])]) for rank in range(ranks)]
             outs = [finish(process)[0] for process in processes]
-        result = json.loads(outs[0])
+        result = json.loads(outs[0].splitlines()[-1])  # gloo prints lines of its own
         return result.pop("seconds"), result
 
     def takes_bf16(self):

@@ -96,7 +96,8 @@ void* run(void*) {
 void read_interval() {
   constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
   const std::uint64_t interval_us = std::min(number_or(record::env_counters_us, twentieth), a_day);
-  pace = {.wanted_ns = static_cast<std::int64_t>(interval_us * 1000)};
+  const bool asked_for = *text_or(record::env_counters_us, "") != '\0';
+  pace = {.wanted_ns = static_cast<std::int64_t>(interval_us * 1000), .part = asked_for ? 100 : 1000};
 }
 
 void start_counters() {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = second / 2, longest_interval_ns = 10 * second;
-constexpr std::int64_t cost_limit = 100;  // a look may cost 1/100 of the time to the next one
+constexpr std::int64_t cost_limit = 1000;  // a look may cost 1/1000 of the time to the next one
 constexpr std::size_t most_processes = 2048, most_recorded = 3;
 constexpr std::uint64_t least_use = 20;  // 1/20 of a CPU
 
@@ -123,7 +123,7 @@ void look(std::int64_t now_ns) {
   std::size_t busy_count = 0;
   const AllowedCpus allowed;
   const auto interval_ns = static_cast<std::uint64_t>(now_ns - last_look_ns);
-  if (last_look_ns != 0 && now_ns - last_look_ns <= longest_interval_ns) {
+  if (last_look_ns != 0 && now_ns - last_look_ns <= 2 * longest_interval_ns) {
     std::size_t before = 0;
     for (std::size_t i = 0; i < count; ++i) {
       while (before < last_count && last[before].id < now[i].id) ++before;
@@ -143,12 +143,14 @@ void look(std::int64_t now_ns) {
 
 }  // namespace
 
-void look_for_other_programs(std::int64_t now_ns) {
-  if (now_ns < next_look_ns) return;
+std::int64_t look_for_other_programs(std::int64_t now_ns) {
+  if (now_ns < next_look_ns) return 0;
   const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
+  const bool first = last_look_ns == 0;  // which says nothing without a second one
   look(now_ns);
   const std::int64_t cost_ns = true_ns(CLOCK_THREAD_CPUTIME_ID) - before;
-  next_look_ns = now_ns + std::clamp(cost_ns * cost_limit, shortest_interval_ns, longest_interval_ns);
+  next_look_ns = now_ns + std::clamp(first ? 0 : cost_ns * cost_limit, shortest_interval_ns, longest_interval_ns);
+  return cost_ns;
 }
 
 void start_other_programs() { last_look_ns = next_look_ns = 0; }

@@ -7,8 +7,9 @@
 namespace paceline::inject {
 
 // Called by the drain while threads starve. Looks at all processes of the machine that this one may see, at most twice
-// a second and with at most 1 % of a CPU, and records the busiest ones. Two looks make one interval.
-void look_for_other_programs(std::int64_t now_ns);
+// a second and with at most 0.1 % of a CPU, and records the busiest ones. Two looks make one interval. Returns the CPU
+// time that it took, in ns.
+std::int64_t look_for_other_programs(std::int64_t now_ns);
 
 // Forgets the last look. Once for each file.
 void start_other_programs();

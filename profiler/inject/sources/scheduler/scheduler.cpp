@@ -24,6 +24,7 @@
 #include "profiler/inject/sources/scheduler/switch_ring.h"
 #include "profiler/inject/sources/scheduler/thread_sums.h"
 #include "profiler/inject/sources/sources.h"
+#include "profiler/inject/system/pace.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/settings.h"
 #include "profiler/inject/system/sysfs.h"
@@ -37,12 +38,10 @@ using format::ThreadState;
 
 constexpr std::int64_t millisecond = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
-constexpr std::int64_t longest_interval_ns = second;
 // While no thread runs, the turns come more seldom: each after twice as long as nothing has run, up to this. A ring
 // holds 1,024 switches a second of that time.
 constexpr std::int64_t idle_interval_ns = 250 * millisecond;
 constexpr std::int64_t list_interval_ns = 100 * millisecond;    // a thread that replaces another one is found then
-constexpr std::int64_t cost_limit = 100;                        // a turn may cost 1/100 of its interval
 constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
 constexpr std::int64_t starving_window_ns = 100 * millisecond;  // one late wake-up does not make it starve
 constexpr std::uint64_t most_switches = 2000;                   // a second, of all threads
@@ -101,10 +100,9 @@ std::size_t pending_count = 0;
 struct State {
   ThreadFolder folder;
   Moment last;  // of the turn before
-  std::int64_t interval_ns = shortest_interval_ns;
+  Pace pace{.wanted_ns = shortest_interval_ns, .part = 1000};
   std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0;
   std::int64_t active_ns = 0;  // when a thread was last found to have run
-  std::int64_t cost_ns = 0;    // of a turn, smoothed
   std::uint64_t threads_known = 0, switches_in_window = 0;
   std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
   std::size_t rings = 0;
@@ -306,8 +304,7 @@ void govern(std::int64_t now_ns) {
   state.window_end_ns = now_ns + second;
   if (state.busy_windows < 2 || !state.switches_allowed) return;
   state.switches_allowed = false;
-  state.interval_ns = shortest_interval_ns;  // sums cost less
-  state.cost_ns = 0;
+  state.pace.cost_ns = 0;  // sums cost less
   for (std::size_t t = 0; t < thread_count; ++t) {
     if (!threads[t].ring.is_open()) continue;
     add_switch(threads[t].known_until, threads[t], ThreadState::unknown);
@@ -323,6 +320,7 @@ void govern(std::int64_t now_ns) {
 
 void take_turn(std::int64_t now_ns, bool last) {
   const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
+  std::int64_t looked_ns = 0;  // at other programs, which has a limit of its own
   const bool records = recording();
   const Moment now = now_by_both();
   // What was read in a pause is not in the file.
@@ -357,17 +355,12 @@ void take_turn(std::int64_t now_ns, bool last) {
   if (const std::int64_t passed_ns = now_ns - state.waits_since_ns; passed_ns >= starving_window_ns) {
     const bool starves =
         std::exchange(state.waited_ns, std::uint64_t{0}) * starving_share > static_cast<std::uint64_t>(passed_ns);
-    if (records && starves) look_for_other_programs(now_ns);
+    if (records && starves) looked_ns = look_for_other_programs(now_ns);
     state.waits_since_ns = now_ns;
   }
   record_pending();
   state.last = now;
-  state.cost_ns += (true_ns(CLOCK_THREAD_CPUTIME_ID) - before - state.cost_ns) / 8;
-  if (state.cost_ns * cost_limit > state.interval_ns) {
-    state.interval_ns = std::min(2 * state.interval_ns, longest_interval_ns);
-  } else if (4 * state.cost_ns * cost_limit < state.interval_ns) {
-    state.interval_ns = std::max(state.interval_ns / 2, shortest_interval_ns);
-  }
+  state.pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before - looked_ns);
 }
 
 std::int64_t turn_if_due(std::int64_t now_ns) {
@@ -376,11 +369,11 @@ std::int64_t turn_if_due(std::int64_t now_ns) {
   // room of a turn before it reads anything; what it does not read now it reads in the next turn.
   if (settings.lossless && !has_room(slots_of_a_turn) &&
       next_chunk(slots_of_a_turn, Priority::none, false) == nullptr) {
-    return state.next_turn_ns = now_ns + state.interval_ns;
+    return state.next_turn_ns = now_ns + state.pace.interval_ns();
   }
   take_turn(now_ns, false);
   const std::int64_t quiet_ns = std::min(2 * (now_ns - state.active_ns), idle_interval_ns);
-  return state.next_turn_ns = monotonic_ns() + std::max(state.interval_ns, quiet_ns);
+  return state.next_turn_ns = monotonic_ns() + std::max(state.pace.interval_ns(), quiet_ns);
 }
 
 std::int64_t tick(std::int64_t now_ns) {

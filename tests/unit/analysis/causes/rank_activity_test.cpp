@@ -90,6 +90,26 @@ TEST(RankActivity, SamplesDivideBlockedTime) {
   expect_parts(RankActivity(trace, trace.ranks[0], collectives).parts(90 * ms, 100 * ms), {{LossCause::blocked, 10}});
 }
 
+// A few samples a second see some of the short waits of a thread; the other waits have the cause of the nearest ones.
+TEST(RankActivity, SamplesOfFiveSecondsSpeakForWaitsThatNoneSaw) {
+  Example job;
+  job.main.add_slice(0, 1, "a");
+  Names& names = job.rank.names();
+  const FrameId fsync = job.rank.stacks().frame({names.intern("[fsync]"), names.intern("/data/x"), 0});
+  job.main.add_stack_sample(20'005 * ms, job.rank.stacks().stack(0, fsync));
+  Trace trace = job.finish(40'000);
+  StateWriter states(0);
+  for (int i = 0; i < 40; ++i) states.runs(990 * ms), states.sleeps(10 * ms);
+  trace.ranks[0].tracks[0].states = states.take();
+  const RankActivity activity(trace, trace.ranks[0]);
+  expect_parts(activity.parts(16'000 * ms, 24'000 * ms), {{LossCause::computing, 7920}, {LossCause::input_output, 80}});
+  for (const int second : {15, 24}) {  // one wait, 5 s away or less
+    expect_parts(activity.parts((second * 1000 + 980) * ms, (second + 1) * 1000 * ms),
+                 {{LossCause::computing, 10}, {LossCause::input_output, 10}});
+  }
+  expect_parts(activity.parts(30'980 * ms, 31'000 * ms), {{LossCause::computing, 10}, {LossCause::blocked, 10}});
+}
+
 // Counters of the main thread, as schedstat gives them: µs.
 TEST(RankActivity, CountersServeWhereSwitchesWereNotRecorded) {
   Example job;

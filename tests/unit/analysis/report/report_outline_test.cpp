@@ -167,6 +167,11 @@ TEST(VerdictOfAReport, HasCommunicationBeforeARankThatCostsLess) {
         build_report({run}).verdict.state,
         HasSubstr((stands_first ? ": communication, waiting included, takes 18.0 % of the wall time; " : ": ") + rank));
   }
+  // A rank that costs next to nothing beside the communication is left to the findings.
+  run.lateness.late.front().share_of_step = 0.01;
+  run.breakdown->rows.front().ns = 900'000'000;
+  EXPECT_THAT(build_report({run}).verdict.state,
+              ::testing::EndsWith(": communication, waiting included, takes 18.0 % of the wall time."));
 }
 
 TEST(VerdictOfAReport, OfARunThatIsDamagedIsToGetTheWholeTrace) {
