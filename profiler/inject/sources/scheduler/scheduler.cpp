@@ -41,6 +41,9 @@ constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
 // While no thread runs, the turns come more seldom: each after twice as long as nothing has run, up to this. A ring
 // holds 1,024 switches a second of that time.
 constexpr std::int64_t idle_interval_ns = 250 * millisecond;
+// With rings, the turns come at least as often, whatever they cost: each ring holds as many switches as a process may
+// make in this time (most_switches).
+constexpr std::int64_t ring_interval_ns = 125 * millisecond;
 constexpr std::int64_t list_interval_ns = 100 * millisecond;    // a thread that replaces another one is found then
 constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
 constexpr std::int64_t starving_window_ns = 100 * millisecond;  // one late wake-up does not make it starve
@@ -318,6 +321,11 @@ void govern(std::int64_t now_ns) {
   }
 }
 
+std::int64_t turn_interval_ns() {
+  const std::int64_t by_cost_ns = state.pace.interval_ns();
+  return state.rings > 0 ? std::min(by_cost_ns, ring_interval_ns) : by_cost_ns;
+}
+
 void take_turn(std::int64_t now_ns, bool last) {
   const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
   std::int64_t looked_ns = 0;  // at other programs, which has a limit of its own
@@ -369,11 +377,11 @@ std::int64_t turn_if_due(std::int64_t now_ns) {
   // room of a turn before it reads anything; what it does not read now it reads in the next turn.
   if (settings.lossless && !has_room(slots_of_a_turn) &&
       next_chunk(slots_of_a_turn, Priority::none, false) == nullptr) {
-    return state.next_turn_ns = now_ns + state.pace.interval_ns();
+    return state.next_turn_ns = now_ns + turn_interval_ns();
   }
   take_turn(now_ns, false);
   const std::int64_t quiet_ns = std::min(2 * (now_ns - state.active_ns), idle_interval_ns);
-  return state.next_turn_ns = monotonic_ns() + std::max(state.pace.interval_ns(), quiet_ns);
+  return state.next_turn_ns = monotonic_ns() + std::max(turn_interval_ns(), quiet_ns);
 }
 
 std::int64_t tick(std::int64_t now_ns) {
