@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace paceline::analysis::perfetto {
 
@@ -15,11 +16,11 @@ bool Packets::fill(std::uint64_t bytes) {
   if (end_ - at_ >= bytes) return true;
   if (bytes > size_ - read_ + (end_ - at_)) return false;
   constexpr std::size_t usual_bytes = std::size_t{1} << 20;
-  buffer_.erase(0, at_);
+  std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
   end_ -= at_;
   at_ = 0;
   const auto left = std::min<std::uint64_t>(end_ + size_ - read_, usual_bytes);
-  buffer_.resize(static_cast<std::size_t>(std::max(bytes, left)));
+  buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(std::max(bytes, left))));
   const std::size_t came = file_.read(read_, buffer_.data() + end_, buffer_.size() - end_);
   read_ += came;
   end_ += came;
