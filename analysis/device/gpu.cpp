@@ -71,11 +71,10 @@ std::vector<Piece> pieces_of(const Stream& stream) {
 
 }  // namespace
 
-std::vector<IdleGap> idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream,
-                               const Correlations& correlations) {
+IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, const Correlations& correlations) {
   constexpr std::int64_t consecutive_ns = 30;
   const NameId key = trace.names.find("correlation");
-  std::vector<IdleGap> gaps;
+  IdleGaps gaps;
   const std::vector<Piece> pieces = pieces_of(stream);
   std::int64_t last_end_ns = pieces.empty() ? 0 : pieces[0].end_ns;
   for (const Piece& piece : pieces) {
@@ -86,9 +85,11 @@ std::vector<IdleGap> idle_gaps(const Trace& trace, const Rank& rank, const Strea
                              : std::span<const Correlations::Place>();
       const bool late_launch =
           !calls.empty() && rank.tracks[calls[0].track].slices.start_ns[calls[0].slice] > last_end_ns;
-      const IdleCause in_time =
-          piece.start_ns - last_end_ns < consecutive_ns ? IdleCause::kernel_wait : IdleCause::other;
-      gaps.push_back({{last_end_ns, piece.start_ns}, late_launch ? IdleCause::host_wait : in_time});
+      const bool consecutive = piece.start_ns - last_end_ns < consecutive_ns;
+      (late_launch   ? gaps.host_wait
+       : consecutive ? gaps.kernel_wait
+                     : gaps.other)
+          .push_back({last_end_ns, piece.start_ns});
     }
     last_end_ns = std::max(last_end_ns, piece.end_ns);
   }
@@ -99,13 +100,8 @@ std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const 
   std::vector<StreamIdle> all;
   for (const Stream& stream : streams_of(rank)) {
     if (pieces_of(stream).size() < 2) continue;
-    StreamIdle& idle = all.emplace_back(StreamIdle{.stream = stream.name});
-    for (const IdleGap& gap : idle_gaps(trace, rank, stream, correlations)) {
-      std::int64_t& sum = gap.cause == IdleCause::host_wait     ? idle.host_wait_ns
-                          : gap.cause == IdleCause::kernel_wait ? idle.kernel_wait_ns
-                                                                : idle.other_ns;
-      sum += gap.time.end_ns - gap.time.start_ns;
-    }
+    const IdleGaps gaps = idle_gaps(trace, rank, stream, correlations);
+    all.push_back({stream.name, total_ns(gaps.host_wait), total_ns(gaps.kernel_wait), total_ns(gaps.other)});
   }
   return all;
 }

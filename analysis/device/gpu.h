@@ -52,14 +52,11 @@ struct StreamIdle {
   std::string stream;
   std::int64_t host_wait_ns = 0, kernel_wait_ns = 0, other_ns = 0;
 };
-enum class IdleCause : std::uint8_t { host_wait, kernel_wait, other };
-struct IdleGap {
-  TimeInterval time;
-  IdleCause cause = IdleCause::other;
+// The stretches, by cause. Cost: n log n in the slices of the stream.
+struct IdleGaps {
+  Intervals host_wait, kernel_wait, other;
 };
-// By time. Cost: n log n in the slices of the stream.
-std::vector<IdleGap> idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream,
-                               const Correlations& correlations);
+IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, const Correlations& correlations);
 // The streams with at least two pieces of work, in the rank's order.
 std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations);
 

@@ -27,6 +27,12 @@ double IntervalSums::before(double time_ns) const {
   return sums_[last] + std::min(time_ns, end) - begin;
 }
 
+const analysis::TimeInterval* IntervalSums::first_in(double from_ns, double to_ns) const {
+  const auto first = std::ranges::partition_point(
+      intervals_, [&](const analysis::TimeInterval& one) { return static_cast<double>(one.end_ns) <= from_ns; });
+  return first != intervals_.end() && static_cast<double>(first->start_ns) < to_ns ? &*first : nullptr;
+}
+
 GpuStrip::GpuStrip(const analysis::GpuActivity& activity)
     : all_(activity.all),
       compute_(activity.compute),

@@ -18,6 +18,8 @@ class IntervalSums {
  public:
   explicit IntervalSums(analysis::Intervals intervals = {});
   double between(double from_ns, double to_ns) const { return before(to_ns) - before(from_ns); }  // O(log n)
+  // The first interval that is in the range in part; nullptr if there is none.
+  const analysis::TimeInterval* first_in(double from_ns, double to_ns) const;
   bool empty() const { return intervals_.empty(); }
 
  private:

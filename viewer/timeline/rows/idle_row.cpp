@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "viewer/drawing/gpu_strip.h"
 #include "viewer/text/time_text.h"
@@ -15,10 +16,9 @@ namespace {
 struct Cause {
   const char* text;
   analysis::Phase phase;  // that has the same colour
+  IntervalSums gaps;
 };
-// By IdleCause, from the bottom of the strip to its top.
-constexpr Cause idle_causes[] = {
-    {"host wait", analysis::Phase::launch}, {"kernel wait", analysis::Phase::idle}, {"other", analysis::Phase::other}};
+using Causes = std::array<Cause, 3>;  // from the bottom of the strip to its top
 
 class IdleRow : public Row {
  public:
@@ -37,17 +37,17 @@ class IdleRow : public Row {
   bool complete() const override { return gaps_.made() != nullptr; }
 
   void paint(RowCanvas& canvas) override {
-    const Gaps* of = gaps();
-    if (of == nullptr) return;
+    const Causes* causes = gaps();
+    if (causes == nullptr) return;
     QImage& image = canvas.blank(canvas.axis.width(), canvas.height);
     for (int x = 0; x < image.width(); ++x) {
       double idle_ns = 0;
       int y = image.height();
-      for (std::size_t cause = 0; cause < of->sums.size(); ++cause) {
-        idle_ns += of->sums[cause].between(canvas.axis.time_at(x), canvas.axis.time_at(x + 1));
+      for (const Cause& cause : *causes) {
+        idle_ns += cause.gaps.between(canvas.axis.time_at(x), canvas.axis.time_at(x + 1));
         const double share = std::min(idle_ns / canvas.axis.ns_per_pixel(), 1.0);
         const int top = image.height() - static_cast<int>(std::lround(share * image.height()));
-        while (y > top) image.setPixel(x, --y, phase_colour(idle_causes[cause].phase, canvas.theme));
+        while (y > top) image.setPixel(x, --y, phase_colour(cause.phase, canvas.theme));
       }
     }
     canvas.painter.drawImage(QPoint(0, canvas.y), image);
@@ -56,43 +56,36 @@ class IdleRow : public Row {
   void paint_header(RowCanvas&, const ViewState&) override {}
 
   QString tooltip(const RowPoint& point) override {
-    const Gaps* of = gaps();
-    if (of == nullptr) return {};
-    const auto gap = std::ranges::partition_point(
-        of->all, [&](const analysis::IdleGap& one) { return static_cast<double>(one.time.end_ns) <= point.time_ns; });
-    if (gap == of->all.end() || static_cast<double>(gap->time.start_ns) > point.time_ns + point.ns_per_pixel) return {};
-    return viewer::tooltip(
-        name() + ": idle, " + idle_causes[static_cast<std::size_t>(gap->cause)].text,
-        tooltip_line("duration", duration_text(gap->time.end_ns - gap->time.start_ns)) +
-            tooltip_line("start", time_text(double(gap->time.start_ns), point.ns_per_pixel, point.end_ns)));
+    if (gaps() == nullptr) return {};
+    for (const Cause& cause : *gaps()) {
+      const auto* gap = cause.gaps.first_in(point.time_ns, point.time_ns + point.ns_per_pixel);
+      if (gap == nullptr) continue;
+      return viewer::tooltip(
+          name() + ": idle, " + cause.text,
+          tooltip_line("duration", duration_text(gap->end_ns - gap->start_ns)) +
+              tooltip_line("start", time_text(double(gap->start_ns), point.ns_per_pixel, point.end_ns)));
+    }
+    return {};
   }
 
  private:
-  struct Gaps {
-    std::vector<analysis::IdleGap> all;
-    std::array<IntervalSums, std::size(idle_causes)> sums;
-  };
-
-  const Gaps* gaps() {
+  const Causes* gaps() {
     std::size_t slices = 0;
     for (const analysis::Track& track : model().tracks) slices += track.slices.size();
     return gaps_.get(slices, [run = document_.shared_run(), rank = rank(), track = track_] {
       const analysis::Rank& of = run->trace.ranks[rank];
-      Gaps made;
-      for (const analysis::Stream& stream : streams_of(of)) {
-        if (stream.tracks.front() != &of.tracks[track]) continue;
-        made.all = idle_gaps(run->trace, of, stream, analysis::Correlations(run->trace, of));
-      }
-      std::array<analysis::Intervals, std::size(idle_causes)> by_cause;
-      for (const analysis::IdleGap& gap : made.all) by_cause[static_cast<std::size_t>(gap.cause)].push_back(gap.time);
-      for (std::size_t i = 0; i < by_cause.size(); ++i) made.sums[i] = IntervalSums(std::move(by_cause[i]));
-      return made;
+      const auto streams = streams_of(of);
+      const auto stream = std::ranges::find(streams, &of.tracks[track], [](const auto& one) { return one.tracks[0]; });
+      auto found = idle_gaps(run->trace, of, *stream, analysis::Correlations(run->trace, of));
+      return Causes{{{"host wait", analysis::Phase::launch, IntervalSums(std::move(found.host_wait))},
+                     {"kernel wait", analysis::Phase::idle, IntervalSums(std::move(found.kernel_wait))},
+                     {"other", analysis::Phase::other, IntervalSums(std::move(found.other))}}};
     });
   }
 
   std::size_t track_;
   KindSet kinds_;
-  OnDemand<Gaps> gaps_;
+  OnDemand<Causes> gaps_;
 };
 
 }  // namespace
