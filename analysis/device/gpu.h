@@ -52,7 +52,12 @@ struct StreamIdle {
   std::string stream;
   std::int64_t host_wait_ns = 0, kernel_wait_ns = 0, other_ns = 0;
 };
-// The streams with at least two pieces of work, in the rank's order. Cost: n log n in the slices of the streams.
+// The stretches, by cause. Cost: n log n in the slices of the stream.
+struct IdleGaps {
+  Intervals host_wait, kernel_wait, other;
+};
+IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, const Correlations& correlations);
+// The streams with at least two pieces of work, in the rank's order.
 std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations);
 
 }  // namespace paceline::analysis

@@ -2,19 +2,22 @@
 #include "viewer/drawing/gpu_strip.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "viewer/drawing/labels.h"
 
 namespace paceline::viewer {
 
-GpuStrip::Sums::Sums(const analysis::Intervals& intervals) : intervals_(intervals) {
+IntervalSums::IntervalSums(analysis::Intervals intervals) : intervals_(std::move(intervals)) {
   double sum = 0;
-  sums_.reserve(intervals.size());
-  for (const analysis::TimeInterval& interval : intervals) {
+  sums_.reserve(intervals_.size());
+  for (const analysis::TimeInterval& interval : intervals_) {
     sums_.push_back(sum);
     sum += static_cast<double>(interval.end_ns - interval.start_ns);
   }
 }
 
-double GpuStrip::Sums::before(double time_ns) const {
+double IntervalSums::before(double time_ns) const {
   const auto after = std::ranges::partition_point(
       intervals_, [&](const analysis::TimeInterval& one) { return static_cast<double>(one.start_ns) < time_ns; });
   if (after == intervals_.begin()) return 0;
@@ -24,6 +27,12 @@ double GpuStrip::Sums::before(double time_ns) const {
   return sums_[last] + std::min(time_ns, end) - begin;
 }
 
+const analysis::TimeInterval* IntervalSums::first_in(double from_ns, double to_ns) const {
+  const auto first = std::ranges::partition_point(
+      intervals_, [&](const analysis::TimeInterval& one) { return static_cast<double>(one.end_ns) <= from_ns; });
+  return first != intervals_.end() && static_cast<double>(first->start_ns) < to_ns ? &*first : nullptr;
+}
+
 GpuStrip::GpuStrip(const analysis::GpuActivity& activity)
     : all_(activity.all),
       compute_(activity.compute),
@@ -31,7 +40,7 @@ GpuStrip::GpuStrip(const analysis::GpuActivity& activity)
       hidden_(analysis::common(activity.communication, activity.compute)) {}
 
 GpuStrip::Times GpuStrip::between(double from_ns, double to_ns) const {
-  const auto in = [&](const Sums& sums) { return sums.before(to_ns) - sums.before(from_ns); };
+  const auto in = [&](const IntervalSums& sums) { return sums.between(from_ns, to_ns); };
   const double hidden = in(hidden_);
   return {.compute = in(compute_),
           .exposed = in(communication_)-hidden,

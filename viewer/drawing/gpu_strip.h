@@ -13,6 +13,22 @@
 
 namespace paceline::viewer {
 
+// How much of a range of time disjoint intervals cover.
+class IntervalSums {
+ public:
+  explicit IntervalSums(analysis::Intervals intervals = {});
+  double between(double from_ns, double to_ns) const { return before(to_ns) - before(from_ns); }  // O(log n)
+  // The first interval that is in the range in part; nullptr if there is none.
+  const analysis::TimeInterval* first_in(double from_ns, double to_ns) const;
+  bool empty() const { return intervals_.empty(); }
+
+ private:
+  double before(double time_ns) const;
+
+  analysis::Intervals intervals_;
+  std::vector<double> sums_;  // of those before each
+};
+
 class GpuStrip {
  public:
   explicit GpuStrip(const analysis::GpuActivity& activity);
@@ -30,18 +46,7 @@ class GpuStrip {
   static int height_in(int strip_height) { return strip_height < 12 ? 0 : strip_height < 20 ? 5 : 9; }
 
  private:
-  class Sums {
-   public:
-    explicit Sums(const analysis::Intervals& intervals);
-    double before(double time_ns) const;
-    bool empty() const { return intervals_.empty(); }
-
-   private:
-    analysis::Intervals intervals_;
-    std::vector<double> sums_;  // of those before each
-  };
-
-  Sums all_, compute_, communication_, hidden_;
+  IntervalSums all_, compute_, communication_, hidden_;
 };
 
 }  // namespace paceline::viewer

@@ -337,19 +337,18 @@ void KinetoRank::add_own_counter(const std::string& prefix, const std::string& l
 // count.
 void KinetoRank::find_ranks() {
   std::set<std::pair<std::int64_t, std::string>> processes;  // by id, of which some are texts
-  std::set<std::string> prefixes;
+  std::set<int> numbers;
   for (const Thread& thread : thread_infos_) {
     if (thread.tracks[host].builder == nullptr) continue;
     processes.emplace(whole_number(thread.process).value_or(largest_ns), thread.process);
-    if (const std::string prefix = rank_prefix(process_names_[thread.process]); !prefix.empty())
-      prefixes.insert(prefix);
+    if (const auto own = rank_in_name(process_names_[thread.process])) numbers.insert(own->number);
   }
   if (!own_ && (processes.size() < 2 || of_pytorch_ || processes_ == Processes::one_rank)) return;
-  if (own_ || prefixes.size() == processes.size()) {
-    for (const auto& [process, name] : process_names_) prefixes_[process] = rank_prefix(name);
+  if (own_ || numbers.size() == processes.size()) {
+    for (const auto& [process, name] : process_names_) prefixes_[process] = rank_prefix(name, process);
   } else if (processes_ == Processes::ranks) {
     for (const auto& [id, process] : processes)
-      prefixes_[process] = rank_prefix(fmt::format("rank {}", prefixes_.size()));
+      prefixes_[process] = rank_prefix(fmt::format("rank {}", prefixes_.size()), process);
   } else {
     joined_processes_ = processes.size();
   }

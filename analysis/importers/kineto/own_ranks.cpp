@@ -12,16 +12,16 @@
 namespace paceline::analysis::kineto {
 namespace {
 
-constexpr char mark = '\x1f';  // around the name of the process; no label has it
+constexpr char mark = '\x1f';  // behind the name of the process, and behind its id; no label has it
 
 // Takes the prefix off the text and returns the rank in it.
 std::optional<RankName> take_own_rank(std::string& text) {
-  if (text.empty() || text[0] != mark) return std::nullopt;
-  const std::size_t end = text.find(mark, 1);
+  const std::size_t middle = text.find(mark), end = middle == text.npos ? middle : text.find(mark, middle + 1);
   if (end == text.npos) return std::nullopt;
-  const std::string process_name = text.substr(1, end - 1);
+  auto name = rank_in_name(std::string_view(text).substr(0, middle));
+  if (name) name->pid = whole_number(std::string_view(text).substr(middle + 1, end - middle - 1)).value_or(0);
   text.erase(0, end + 1);
-  return rank_in_name(process_name);
+  return name;
 }
 
 // What the rank has from its tracks alone.
@@ -59,12 +59,12 @@ std::optional<RankName> rank_in_name(std::string_view process_name) {
   const auto number = whole_number(rest.substr(0, digits));
   if (!number || *number < 0 || *number > 100'000'000) return std::nullopt;
   std::string_view host = rest.substr(digits);
-  if (!host.starts_with(" (") || !host.ends_with(')')) return RankName{static_cast<int>(*number), ""};
-  return RankName{static_cast<int>(*number), std::string(host.substr(2, host.size() - 3))};
+  if (!host.starts_with(" (") || !host.ends_with(')')) return RankName{static_cast<int>(*number), "", 0};
+  return RankName{static_cast<int>(*number), std::string(host.substr(2, host.size() - 3)), 0};
 }
 
-std::string rank_prefix(const std::string& process_name) {
-  return rank_in_name(process_name) ? mark + process_name + mark : "";
+std::string rank_prefix(const std::string& process_name, const std::string& process) {
+  return rank_in_name(process_name) ? process_name + mark + process + mark : "";
 }
 
 void split_own_ranks(Rank rank, std::vector<Rank>& ranks) {
@@ -89,6 +89,7 @@ void split_own_ranks(Rank rank, std::vector<Rank>& ranks) {
     Rank part = rank;
     part.rank = own.number;
     part.host = own.host;
+    part.pid = own.pid;
     part.tracks = std::move(of_rank);
     if (several) count_events(part);
     ranks.push_back(std::move(part));

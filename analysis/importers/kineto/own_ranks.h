@@ -3,6 +3,7 @@
 // "Rank 3" or "MPI rank 3 of 8" by others.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,14 +15,15 @@ namespace paceline::analysis::kineto {
 struct RankName {
   int number = 0;
   std::string host;
+  std::int64_t pid = 0;
   bool operator<(const RankName& other) const { return number < other.number; }
 };
 // The number behind the word "rank" in the name of a process, and the host of the export's own form, "rank 3 (node17)".
 std::optional<RankName> rank_in_name(std::string_view process_name);
 
 // What the label of a track, or the device of a counter, begins with until split_own_ranks(). Empty where the process's
-// name has no rank.
-std::string rank_prefix(const std::string& process_name);
+// name has no rank. `process`: its id.
+std::string rank_prefix(const std::string& process_name, const std::string& process);
 
 // Makes ranks out of a rank whose tracks have such prefixes, and adds them to the list. Other ranks are added as they
 // are.

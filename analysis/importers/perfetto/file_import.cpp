@@ -43,10 +43,10 @@ void FileImport::describe(const std::filesystem::path& path, ProgressCounter& pr
     if (has_event(bytes)) continue;
     Packet packet;
     packet.parse(bytes);
-    if (!packet.track.empty()) descriptors_.add_track(packet.track);
-    if (!packet.process.empty()) descriptors_.add_process(packet.process);
-    if (!packet.thread.empty()) descriptors_.add_thread(packet.sequence, packet.thread);
-    if (!packet.clocks.empty()) clocks_.add_snapshot(packet.sequence, packet.clocks);
+    if (const auto track = packet.track(); !track.empty()) descriptors_.add_track(track);
+    if (const auto process = packet.process(); !process.empty()) descriptors_.add_process(process);
+    if (const auto thread = packet.thread(); !thread.empty()) descriptors_.add_thread(packet.sequence, thread);
+    if (const auto clocks = packet.clocks(); !clocks.empty()) clocks_.add_snapshot(packet.sequence, clocks);
   }
   losses_.end = packets.damage();
 }
@@ -121,9 +121,11 @@ void FileImport::take(const Packet& packet) {
     sequence = {};
     sequence.known = true;
   }
-  if (!packet.defaults.empty()) sequence.take_defaults(packet.defaults);
-  if (!packet.interned.empty()) sequence.take_interned(packet.interned, texts_);
-  if (!packet.clocks.empty()) clocks_.restart(packet.sequence, packet.clocks);
+  if (packet.has_more) {
+    sequence.take_defaults(packet.defaults());
+    sequence.take_interned(packet.interned(), texts_);
+    clocks_.restart(packet.sequence, packet.clocks());
+  }
   if (!packet.has_event) return;
   if ((packet.flags & needs_state) != 0 && !sequence.known) {
     ++losses_.stateless;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 namespace paceline::analysis::perfetto {
 
@@ -16,11 +16,11 @@ bool Packets::fill(std::uint64_t bytes) {
   if (end_ - at_ >= bytes) return true;
   if (bytes > size_ - read_ + (end_ - at_)) return false;
   constexpr std::size_t usual_bytes = std::size_t{1} << 20;
-  buffer_.erase(0, at_);
+  std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
   end_ -= at_;
   at_ = 0;
   const auto left = std::min<std::uint64_t>(end_ + size_ - read_, usual_bytes);
-  buffer_.resize(static_cast<std::size_t>(std::max(bytes, left)));
+  buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(std::max(bytes, left))));
   const std::size_t came = file_.read(read_, buffer_.data() + end_, buffer_.size() - end_);
   read_ += came;
   end_ += came;
@@ -67,10 +67,8 @@ bool has_event(std::string_view packet) {
   return false;
 }
 
-bool Packet::parse(std::string_view bytes) {
-  constexpr std::pair<std::uint64_t, std::string_view Packet::*> messages[] = {
-      {text_tag(6), &Packet::clocks},  {text_tag(12), &Packet::interned}, {text_tag(43), &Packet::process},
-      {text_tag(44), &Packet::thread}, {text_tag(59), &Packet::defaults}, {text_tag(60), &Packet::track}};
+bool Packet::parse(std::string_view packet) {
+  bytes = packet;
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
@@ -86,18 +84,25 @@ bool Packet::parse(std::string_view bytes) {
     } else if (field.tag == integer_tag(58)) {
       clock = field.value;
     } else {
+      has_more = true;
       cleared = cleared || (field.tag == integer_tag(41) && field.value != 0);
       dropped = dropped || (field.tag == integer_tag(42) && field.value != 0);
       has_sample = has_sample || field.tag == text_tag(66);
       of_kernel = of_kernel || field.tag == text_tag(1);
       compressed = compressed || field.tag == text_tag(50);
-      for (const auto& [tag, message] : messages) {
-        if (field.tag == tag) this->*message = field.bytes;
-      }
     }
   }
   cleared = cleared || (flags & 1) != 0;
   return !fields.damaged();
+}
+
+std::string_view Packet::message(std::uint32_t number) const {
+  std::string_view found;
+  Fields fields(bytes);
+  for (Field field; fields.next(field);) {
+    if (field.tag == text_tag(number)) found = field.bytes;
+  }
+  return found;
 }
 
 bool begins_with_packets(std::string_view bytes) {

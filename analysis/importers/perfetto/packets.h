@@ -40,13 +40,24 @@ class Packets {
 
 // The fields of a packet that are read. Those that are missing are 0 or empty.
 struct Packet {
+  std::string_view bytes, event;
   std::uint64_t timestamp = 0, sequence = 0, flags = 0;
   std::uint64_t clock = 0;  // 0: that of the sequence
-  std::string_view event, interned, defaults, clocks, track, process, thread;
   bool has_event = false, has_sample = false, cleared = false, dropped = false, of_kernel = false, compressed = false;
+  bool has_more = false;  // than an event and its numbers: message() may find something
 
   // False where the packet is damaged.
-  bool parse(std::string_view bytes);
+  bool parse(std::string_view packet);
+  // What describes tracks, texts and clocks, which few packets have.
+  std::string_view clocks() const { return message(6); }
+  std::string_view interned() const { return message(12); }
+  std::string_view process() const { return message(43); }
+  std::string_view thread() const { return message(44); }
+  std::string_view defaults() const { return message(59); }
+  std::string_view track() const { return message(60); }
+
+ private:
+  std::string_view message(std::uint32_t number) const;
 };
 
 // True if the packet has an event, beside which it describes nothing.

@@ -166,6 +166,55 @@ TEST(MpiCalls, AreDrawnOnceAmongTheSlicesOfTheirThread) {
   EXPECT_EQ(rows.rows_of(0).size(), 2u) << "the phases and the thread";
 }
 
+// A stream that works in [0, 300), [600, 700) and [800, 900) ms.
+TEST(IdleStreams, HaveAStripOfTheReasons) {
+  constexpr std::int64_t ms = 1'000'000;
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.info().start_ns = 0;
+  rank.info().end_ns = 900 * ms;
+  analysis::TrackBuilder& thread = rank.add_main_thread();
+  analysis::TrackBuilder& stream = rank.add_track(analysis::TrackKind::stream, "GPU 0 stream 7");
+  const auto kernel = [&](std::int64_t launch_ms, std::int64_t start_ms, std::int64_t end_ms, int id) {
+    thread.add_slice(launch_ms * ms, (launch_ms + 1) * ms, "cudaLaunchKernel", "cuda", "runtime");
+    thread.argument("correlation", id);
+    stream.add_slice(start_ms * ms, end_ms * ms, "kernel", "cuda", "kernel");
+    stream.argument("correlation", id);
+  };
+  kernel(0, 0, 300, 1);
+  kernel(500, 600, 700, 2);  // launched after the last one had ended
+  kernel(650, 800, 900, 3);  // launched in time
+  const auto run = index_run("idle", builder.finish());
+  Document document(run);
+  ViewState state(*run);
+  TimelineWidget timeline(document, state);
+  timeline.resize(header_width + 900, 400);
+  timeline.show();
+  QCoreApplication::processEvents();
+  state.set_width(900);
+  state.show_all();
+  const auto& rows = timeline.rows().rows();
+  const auto strip = std::ranges::find_if(rows, [](const PlacedRow& placed) { return placed.row->is_states(); });
+  ASSERT_NE(strip, rows.end());
+  const QImage image = painted(document, state, timeline.rows(), {header_width + 900, 400});
+  const auto all = [&](int x, QRgb colour) {
+    for (int y = strip->y; y < strip->end_y; ++y) {
+      if (image.pixel(header_width + x, ruler_height + y) != colour) return false;
+    }
+    return true;
+  };
+  const Theme theme = Theme::light();
+  const QRgb host_wait = phase_colour(analysis::Phase::launch, theme),
+             other = phase_colour(analysis::Phase::other, theme);
+  EXPECT_TRUE(all(302, host_wait) && all(450, host_wait) && all(598, host_wait));
+  EXPECT_TRUE(all(702, other) && all(798, other));
+  EXPECT_FALSE(all(250, host_wait) || all(250, other) || all(650, other) || all(850, other));
+  const auto tip = [&](int x) { return timeline.tooltip_at({header_width + x, ruler_height + strip->y + 3}); };
+  EXPECT_TRUE(tip(450).contains("host wait") && tip(450).contains("300.0 ms")) << tip(450).toStdString();
+  EXPECT_TRUE(tip(750).contains("other") && tip(750).contains("100.0 ms")) << tip(750).toStdString();
+  EXPECT_EQ(tip(650), QString());
+}
+
 TEST(Threads, ThatNeverRunAtTheSameTimeShareARow) {
   analysis::TraceBuilder builder;
   analysis::RankBuilder& rank = builder.add_rank(0);

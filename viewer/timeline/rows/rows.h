@@ -18,6 +18,8 @@ using AddRows = void(Document& document, std::size_t rank, Rows& rows);
 AddRows add_rank_row, add_main_thread_row, add_mpi_rows, add_nccl_rows, add_stream_rows, add_copy_rows, add_thread_rows,
     add_counter_rows, add_state_rows;
 
+// Why a stream was idle, below its work, if it has at least two pieces of it.
+void add_idle_row(Document& document, std::size_t rank, std::size_t stream, Rows& rows);
 // The ranges whose work is on this stream, below it.
 void add_projected_row(Document& document, std::size_t rank, std::size_t stream, Rows& rows);
 

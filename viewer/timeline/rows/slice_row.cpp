@@ -420,7 +420,9 @@ void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind ki
   for (const Shared& row : shared) {
     rows.push_back(std::make_unique<SliceRow>(document, rank, row.tracks));
     add_state_row(document, rank, row.tracks, rows);
-    if (kind == analysis::TrackKind::stream) add_projected_row(document, rank, row.tracks.front(), rows);
+    if (kind != analysis::TrackKind::stream) continue;
+    add_idle_row(document, rank, row.tracks.front(), rows);
+    add_projected_row(document, rank, row.tracks.front(), rows);
   }
 }
 

@@ -340,6 +340,8 @@ TEST_F(KinetoEvents, ProcessesWithARankInTheirNamesAreRanks) {
   ASSERT_EQ(trace.ranks.size(), 2U);
   EXPECT_EQ(trace.ranks[0].rank, 0);
   EXPECT_EQ(trace.ranks[1].rank, 1);
+  EXPECT_EQ(trace.ranks[0].pid, 41);
+  EXPECT_EQ(trace.ranks[1].pid, 40);
   ASSERT_NE(main_track(trace.ranks[0]), nullptr);
   EXPECT_THAT(main_track(trace.ranks[0])->slices.start_ns, ElementsAre(2000));
   EXPECT_THAT(trace.notes, testing::IsEmpty());
@@ -364,6 +366,8 @@ TEST_F(KinetoEvents, ProcessesAreRanksInTheOrderOfTheirIdsWhereTheUserSaysSo) {
   EXPECT_EQ(trace.ranks[1].rank, 1);
   EXPECT_EQ(trace.ranks[1].nvtx_events, 2U);
   EXPECT_EQ(trace.ranks[1].counter_events, 1U);
+  EXPECT_EQ(trace.ranks[0].pid, 9);
+  EXPECT_EQ(trace.ranks[1].pid, 40);
   EXPECT_THAT(trace.notes, testing::IsEmpty());
 }
 
