@@ -80,6 +80,8 @@ TEST_F(CompareCommand, ShortensNamesSoThatLinesHaveAtMost120Characters) {
       EXPECT_LE(characters, 120) << line;
     }
   }
+  EXPECT_THAT(paceline("compare base new").output, ::testing::HasSubstr("  range  kkk"))
+      << "the domain gives way first";
 }
 
 TEST_F(CompareCommand, FailAboveEndsWithOneOnlyIfTheStepIsSlowerByMore) {

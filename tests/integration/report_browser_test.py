@@ -151,6 +151,8 @@ def check_print(browser):
         assert 1 <= pages <= 8, f"{pages} printed pages"
         assert pages - filled < 1.25, f"{pages} printed pages for {filled:.2f} of content"
         assert first_page <= 1, f"the chart of the iterations ends at {first_page:.2f} of the first page"
+        rows = browser.value("new Set([...document.querySelectorAll('.card')].map(one => one.getBoundingClientRect().top)).size")
+        assert rows == 1, f"the main figures take {rows} rows, and the picture below them needs the room"
         browser.call("Emulation.setEmulatedMedia", media="")
         browser.call("Emulation.clearDeviceMetricsOverride")
 

@@ -13,6 +13,7 @@
 #include "analysis/compare/render.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/legend.h"
+#include "viewer/text/cut_label.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -23,13 +24,6 @@ QVBoxLayout* column(QWidget* parent) {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   return layout;
-}
-
-// A label that a narrow window cuts.
-QLabel* line(const QString& text) {
-  auto* label = new QLabel(text);
-  label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  return label;
 }
 
 // "A   resnet18-n4   ·   /runs/resnet18-n4   ·   4 ranks   ·   5.600 s"
@@ -99,8 +93,8 @@ QWidget* ComparisonPage::make_heading() {
   row->setSpacing(12);
   auto* texts = new QVBoxLayout;
   texts->setSpacing(2);
-  verdict_ = comparison_page::line("Comparing the runs…");
-  hint_ = comparison_page::line({});
+  verdict_ = new CutLabel("Comparing the runs…");
+  hint_ = new CutLabel;
   texts->addWidget(verdict_);
   texts->addWidget(hint_);
   row->addLayout(texts, 1);
@@ -130,7 +124,7 @@ QWidget* ComparisonPage::make_side(Side& side, const QString& letter) {
   auto* widget = new QWidget;
   widget->setObjectName("run " + letter);
   auto* layout = comparison_page::column(widget);
-  auto* title = comparison_page::line(comparison_page::heading(side.document.run(), letter));
+  auto* title = new CutLabel(comparison_page::heading(side.document.run(), letter));
   title->setContentsMargins(12, 4, 12, 4);
   layout->addWidget(title);
   layout->addWidget(new IterationRuler(side.document, side.state));

@@ -69,6 +69,7 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   all_->setPopupMode(QToolButton::InstantPopup);
   all_->setStyleSheet("QToolButton::menu-indicator { image: none; }");  // its text has an arrow, which is not cut
   all_->setMenu(new QMenu(all_));
+  all_->menu()->setToolTipsVisible(true);
   all_->hide();
   layout_->addWidget(all_);
   layout_->addStretch(1);
@@ -92,7 +93,8 @@ QToolButton* FindingsBar::add(const QString& text, const QString& details, const
   connect(button, &QToolButton::clicked, this, clicked);
   layout_->insertWidget(static_cast<int>(findings_.size()), button);
   findings_.push_back(button);
-  connect(all_->menu()->addAction(icon, QString(text).replace("&", "&&")), &QAction::triggered, this, clicked);
+  QAction* entry = all_->menu()->addAction(icon, QString(text).replace("&", "&&"), this, clicked);
+  entry->setToolTip(button->toolTip());
   return button;
 }
 
@@ -138,7 +140,16 @@ void FindingsBar::show_report() {
 void FindingsBar::cut_texts(std::size_t count, int most) {
   for (std::size_t i = 0; i < count; ++i) {
     QToolButton* button = findings_[i];
-    const QString text = button->fontMetrics().elidedText(button->accessibleName(), Qt::ElideRight, most);
+    QString text = button->accessibleName();
+    const QFontMetrics metrics = button->fontMetrics();
+    // "A step takes 40.1 ms (mean): rank 1 holds the others up": the reason matters more than the time before it.
+    const QString time = text.left(text.indexOf(": ") + 2);
+    const bool is_cut = 2 * (metrics.horizontalAdvance(text) - most) > metrics.horizontalAdvance(time);
+    if (button == verdict_ && text.startsWith("A step ") && is_cut && text.contains(": ")) {
+      text.remove(0, time.size());
+      text[0] = text[0].toUpper();
+    }
+    text = metrics.elidedText(text, Qt::ElideRight, most);
     button->setText(QString(text).replace("&", "&&"));
   }
 }

@@ -106,9 +106,12 @@ void Overview::paint_skew(QPainter& painter, const Theme& theme) {
   if (skew_ns_.empty() || skew_height() == 0) return;
   const double most = *std::ranges::max_element(skew_ns_);
   const int room = skew_height() - 2, bottom = margin + height_of_strips() + skew_height();
-  painter.drawText(
-      QRect(12, bottom - skew_height(), state_.names_width() - 24, skew_height()), Qt::AlignVCenter | Qt::AlignLeft,
-      most > 0 ? "Arrival skew, at most " + duration_text(std::int64_t(most)) : QString("No arrival skew"));
+  const bool known = analysis::any_timed(document_.insight()->figures.collectives);
+  painter.drawText(QRect(12, bottom - skew_height(), state_.names_width() - 24, skew_height()),
+                   Qt::AlignVCenter | Qt::AlignLeft,
+                   most > 0 ? "Arrival skew, at most " + duration_text(std::int64_t(most))
+                   : known  ? QString("No arrival skew")
+                            : QString("Arrival skew is not known"));
   const QColor colour(phase_colour(analysis::Phase::communication, theme));
   for (std::size_t x = 0; x < skew_ns_.size() && most > 0; ++x) {
     const int tall = static_cast<int>(std::ceil(room * skew_ns_[x] / most));

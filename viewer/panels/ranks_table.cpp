@@ -35,8 +35,8 @@ TableContent make(const TableQuestion& question, const Ticket&) {
                  duration_cell(iterations.p95_ns),
                  timed ? duration_cell(waits.waited_ns) : unknown,
                  timed ? duration_cell(waits.caused_ns) : unknown,
-                 timed ? count_cell(waits.last_count) : unknown,
                  hidden_cell(rank),
+                 timed ? count_cell(waits.last_count) : unknown,
                  count_cell(lost)};
     content.rows.push_back(std::move(row));
   }
@@ -56,8 +56,8 @@ TableKind ranks_table_kind() {
                       {"p95", "95th percentile of its iterations"},
                       {"Waited", "time that it waited in collectives for the last rank"},
                       {"Made others wait", "time that all others waited in collectives for this rank, added up"},
-                      {"Last in", "collectives in which it arrived last"},
                       {"Hidden", "communication that its own computation hid, and its share of all its communication"},
+                      {"Last in", "collectives in which it arrived last"},
                       {"Events lost", "events that were not recorded"}},
           .sorted_by = 7,
           .of_range = false,

@@ -20,6 +20,7 @@
 #include "profiler/format/error.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/text/cut_label.h"
 
 namespace paceline::viewer {
 namespace scaling_panel {
@@ -152,14 +153,13 @@ ScalingPanel::ScalingPanel(Document& document, ViewState& state)
       add_(new QPushButton("Add runs…")),
       table_(new QPushButton("Add a table of runs…")),
       clear_(new QPushButton("Clear")),
-      note_(new QLabel),
+      note_(new CutLabel),
       text_(new QTextBrowser),
       chart_(new SpeedUpChart) {
   add_->setToolTip("The directory of a run of the same work on another number of ranks, or a directory of such runs");
   table_->setToolTip("A CSV file with the columns ranks, epochs, images and seconds");
   text_->setFrameShape(QFrame::NoFrame);
   text_->setAccessibleName("Scaling");
-  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(8, 4, 8, 4);
   for (QPushButton* button : {add_, table_, clear_}) bar->addWidget(button);

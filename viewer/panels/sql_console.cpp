@@ -11,6 +11,7 @@
 #include "analysis/query/query.h"
 #include "analysis/trace/slice_id.h"
 #include "viewer/panels/columns.h"
+#include "viewer/text/cut_label.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -184,9 +185,8 @@ SqlConsole::SqlConsole(Document& document, ViewState& state)
   button_ = new QPushButton("Run");
   button_->setToolTip("Ctrl+Enter");
   connect(button_, &QPushButton::clicked, this, [this] { running_ ? stop() : run(); });
-  status_ = new QLabel("Ctrl+Enter runs the statement.");
+  status_ = new CutLabel("Ctrl+Enter runs the statement.");
   status_->setTextFormat(Qt::PlainText);
-  status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   view_ = new QTableView;
   view_->setAccessibleName("Result of the SQL statement");
   view_->setFrameShape(QFrame::NoFrame);

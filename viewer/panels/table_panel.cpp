@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "viewer/panels/columns.h"
+#include "viewer/text/cut_label.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
@@ -122,10 +123,9 @@ QStringList TableModel::titles() const {
 
 TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
     : LazyPanel(document, state), kind_(std::move(kind)), model_(kind_.columns, kind_.sorted_by) {
-  note_ = new QLabel;
+  note_ = new CutLabel;
   note_->setContentsMargins(12, 6, 12, 4);
   note_->setTextFormat(Qt::PlainText);
-  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   view_ = new QTableView;
   view_->setModel(&model_);
   view_->setAccessibleName(kind_.name);

@@ -15,6 +15,7 @@
 #include "viewer/panels/slice_sums.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"
+#include "viewer/text/cut_label.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 #include "viewer/window/exports.h"
@@ -68,9 +69,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
       exporting_(document_.background()) {
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(12, 5, 8, 5);
-  auto* title = new QLabel(heading());
-  title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // may be cut in a narrow window
-  bar->addWidget(title, 1);
+  bar->addWidget(new CutLabel(heading()), 1);
   auto* top = new QWidget;
   auto* top_layout = run_page::without_margins(new QVBoxLayout(top));
   auto* timeline = new TimelineWidget(document_, state_);

@@ -24,6 +24,7 @@
 #include "viewer/session/loader.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"
+#include "viewer/text/cut_label.h"
 #include "viewer/timeline/accessible_timeline.h"
 #include "viewer/window/command_palette.h"
 #include "viewer/window/exports.h"
@@ -55,9 +56,8 @@ Window::Window() {
   tabs_->setTabsClosable(true);
   tabs_->setTabBarAutoHide(true);
   setCentralWidget(tabs_);
-  status_ = new QLabel;
+  status_ = new CutLabel;
   status_->setContentsMargins(8, 0, 8, 0);
-  status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // a long text does not widen the window
   statusBar()->addWidget(status_, 1);
   statusBar()->setSizeGripEnabled(false);
   connect(tabs_, &QTabWidget::currentChanged, this, [this] { page_changed(); });

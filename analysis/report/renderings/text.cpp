@@ -75,7 +75,11 @@ void print_table(const Table& raw, std::string& out, std::size_t columns) {
   const std::size_t needed = std::accumulate(widths.begin(), widths.end(), 2 * widths.size());
   if (needed > columns) {
     widths[1] -= std::min(needed - columns, widths[1] - std::min<std::size_t>(widths[1], 24));
-    for (auto& row : table.rows) row[1] = label(row[1], widths[1]);
+    for (auto& row : table.rows) {  // a domain is less than the name behind it, which differs from row to row
+      const std::size_t colon = row[1].find(": ");
+      if (width(row[1]) > widths[1] && colon != std::string::npos) row[1].erase(0, colon + 2);
+      row[1] = label(row[1], widths[1]);
+    }
   }
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = " ";

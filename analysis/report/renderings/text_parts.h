@@ -14,7 +14,7 @@ namespace paceline::analysis {
 std::string wrapped(const std::string& text, std::size_t columns, const std::string& first, const std::string& indent);
 
 // Appends a table for the terminal: a title, aligned columns, no note. A table that is wider than `columns` shortens
-// the texts of its second column, to 24 characters at least.
+// the texts of its second column, to 24 characters at least: they lose what stands before ": ", then their middle.
 void print_table(const Table& table, std::string& out, std::size_t columns = std::string::npos);
 
 // Draws the bars of a chart with characters: its title, and a line for each bar. Of many bars only the largest are

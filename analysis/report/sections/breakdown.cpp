@@ -85,10 +85,11 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
           "runs on GPUs is not included.",
           percent(s));
     } else if (s >= least_bounding_share && run.can_be_compared()) {
-      text += fmt::format(
-          " Lectures read this as the serial share of Amdahl's law, which would limit the speed-up over one rank to "
-          "{}. That holds only if the share stays the same as ranks are added.",
-          significant(1 / s, 3));
+      // No cost: a remark on the figure, which stands among the details.
+      out.push_back({.text = fmt::format("Lectures read communication's share of a step, {}, as the serial share of "
+                                         "Amdahl's law, which would limit the speed-up over one rank to {}. That holds "
+                                         "only if the share stays the same as ranks are added.",
+                                         percent(s), significant(1 / s, 3))});
     }
     out.push_back({.severity = s > 0.25 ? Severity::warning : Severity::info,
                    .text = std::move(text),

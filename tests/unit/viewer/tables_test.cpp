@@ -6,6 +6,7 @@
 #include <QSignalSpy>
 #include <QToolButton>
 #include <algorithm>
+#include <set>
 
 #include "analysis/communication/collectives.h"
 #include "analysis/report/outline.h"
@@ -378,6 +379,15 @@ TEST_F(Page, TheBarGivesTheVerdictTheRoomThatItNeeds) {
     EXPECT_TRUE((*first)->text() == (*first)->accessibleName() || used > width - 100) << width << ": " << used;
     EXPECT_TRUE((*first)->text() == (*first)->accessibleName() || shown <= 2) << width;  // it and "2 more"
   }
+  bar->resize(500, bar->height());
+  EXPECT_TRUE(verdict.startsWith("A step takes ")) << verdict.toStdString();
+  EXPECT_TRUE((*first)->text().startsWith("Communication")) << "without room for all it begins with the reason";
+  std::set<QString> tooltips, in_menu;
+  for (const QToolButton* button : buttons) {
+    if (button->menu() == nullptr) tooltips.insert(button->toolTip());
+  }
+  for (const QAction* action : bar->findChild<QMenu*>()->actions()) in_menu.insert(action->toolTip());
+  EXPECT_TRUE(tooltips == in_menu) << "an entry of the menu has the whole text, too";
 }
 
 }  // namespace

@@ -153,6 +153,10 @@ TEST(Tasks, TheHiddenCommunicationOfEachRank) {
   task.press("Alt+2");
   for (int row = 0; row < 2; ++row) {
     EXPECT_TRUE(task.cell("Ranks", row, "Hidden").contains('%')) << task.cell("Ranks", row, "Hidden").toStdString();
+    const QTableView& view = task.table("Ranks").view();
+    const auto column = task.table("Ranks").model().titles().indexOf("Hidden");
+    EXPECT_TRUE(view.viewport()->rect().contains(view.visualRect(view.model()->index(row, int(column)))))
+        << "it is in view without scrolling";
   }
   EXPECT_TRUE(table_csv(task.table("Ranks").model()).contains(",Hidden (ns),"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No text on any panel is cut by the edge of what it stands on, at the sizes of usual screens: it has room, wraps,
 // scrolls, or is shortened to "…". Numbers in tables are never shortened. The last sizes are those of screens of
-// 1366 × 768 with five pixels for four, and of 1920 × 1080 and 1366 × 768 with two for one.
+// 1366 × 768 with five pixels for four, and of 1920 × 1080, 1366 × 768 and 1024 × 700 with two for one.
 #include <gtest/gtest.h>
 
 #include <QAbstractScrollArea>
@@ -72,8 +72,8 @@ TEST_P(Uncut, TextsOfEveryPanelHaveRoom) {
   page.state().select(page.first_named("backward", 1));
   std::set<std::string> cut;
   std::size_t seen = 0;
-  for (const QSize size :
-       {QSize(1024, 700), QSize(1366, 768), QSize(1920, 1080), QSize(1093, 614), QSize(960, 540), QSize(683, 384)}) {
+  for (const QSize size : {QSize(1024, 700), QSize(1366, 768), QSize(1920, 1080), QSize(1093, 614), QSize(960, 540),
+                           QSize(683, 384), QSize(512, 350)}) {
     page.window.resize(size);
     page.finish();
     page.state().set_panels_shown(true);

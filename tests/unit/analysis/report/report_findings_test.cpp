@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/report/build.h"
+#include "analysis/report/outline.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
 #include "tests/unit/analysis/checked_report.h"
@@ -410,8 +411,12 @@ TEST(Findings, CommunicationBesideGpusIsNoSerialShare) {
       if (has_gpus)
         rank.add_track(TrackKind::stream, "GPU 0 stream 7", 7).add_slice(10, 500, "square", "cuda", "kernel");
     }
-    const std::string said = sentences(build_report({analyse_run(builder.finish(), "run")}));
+    const Report report = build_report({analyse_run(builder.finish(), "run")});
+    const std::string said = sentences(report);
     EXPECT_EQ(said.find("serial share of Amdahl's law") == said.npos, has_gpus) << said;
+    for (const Finding& reason : outline_of(report, Table::Place::terminal).reasons) {
+      EXPECT_EQ(reason.text.find("Amdahl"), std::string::npos) << "what lectures say is no reason: " << reason.text;
+    }
     EXPECT_EQ(said.find("Communication that runs on GPUs is not included") != said.npos, has_gpus) << said;
   }
 }
