@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -321,7 +322,10 @@ void find_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_differen
   }
 }
 
-std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_t ranks) {
+// The warm-up has no worst arrival: it begins late for other reasons.
+std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_t ranks, const RunIterations& steps) {
+  const std::int64_t steady_from_ns =
+      steps.warmup < steps.spans.size() ? steps.spans[steps.warmup].start_ns : std::numeric_limits<std::int64_t>::min();
   std::vector<RankArrivals> arrivals(ranks);
   std::vector<std::int64_t> most(ranks);
   for (const Collective& collective : collectives.matched) {
@@ -332,7 +336,7 @@ std::vector<RankArrivals> arrivals_of(const Collectives& collectives, std::size_
       waited += collective.wait_ns(call);
       from = std::min(from, call.blocked_from_ns);
     }
-    if (waited <= most[collective.last_rank]) continue;
+    if (waited <= most[collective.last_rank] || from < steady_from_ns) continue;
     most[collective.last_rank] = waited;
     arrivals[collective.last_rank].worst = {from, collective.last_start_ns + collective.transfer_ns};
   }
@@ -348,7 +352,6 @@ void add_collectives(RunAnalysis& run, const std::vector<CollectiveCalls>& calls
   }
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
-  run.arrivals = arrivals_of(collectives, calls.size());
   run.lone_interludes = lone_interludes(run.per_rank, collectives);
   if (run.losses.located) {
     run.lateness_table = lateness_of(collectives, iterations);
@@ -415,6 +418,7 @@ RunAnalysis analysis_of(std::vector<RankSummary> ranks, const std::vector<Collec
   run.crowded_cpus = crowded_cpus(run.per_rank);
   run.iterations = combine(run.per_rank);
   add_step_change(run.iterations, run.per_rank);
+  run.arrivals = arrivals_of(collectives, calls.size(), run.iterations);
   if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
   run.images = images_of(run);
   add_throughput(run.iterations, run.config.number("images_per_iteration"));

@@ -8,6 +8,7 @@
 
 #include "viewer/drawing/labels.h"
 #include "viewer/text/time_text.h"
+#include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
 
@@ -65,10 +66,8 @@ void Overlay::paint_range(const TimeRange& range) {
   const int least = rows.left() + text_width / 2, most = std::max(least, geometry.size.width() - text_width / 2);
   const int middle = std::clamp((left + right) / 2, least, most);
   const QRect box(middle - text_width / 2, ruler_height - 20, text_width, 19);
+  paint_tag(box, text, edge, palette.color(QPalette::HighlightedText));
   painter.fillRect(left, ruler_height - 3, right - left, 3, edge);
-  painter.fillRect(box, edge);
-  painter.setPen(palette.color(QPalette::HighlightedText));
-  painter.drawText(box, Qt::AlignCenter, text);
   painter.restore();
 }
 
@@ -79,9 +78,20 @@ void Overlay::paint_flag(double time_ns, const QString& text, const QColor& colo
   painter.fillRect(x, 0, 1, geometry.size.height(), colour);
   const int width = text.isEmpty() ? 8 : painter.fontMetrics().horizontalAdvance(text) + 8;
   const QRect flag(x, 0, width, text.isEmpty() ? 9 : 14);
-  painter.fillRect(flag, colour);
-  painter.setPen(QColor(text_colour_on(colour.rgb())));
-  painter.drawText(flag, Qt::AlignCenter, text);
+  paint_tag(flag, text, colour, QColor(text_colour_on(colour.rgb())));
+}
+
+void Overlay::paint_tag(const QRect& box, const QString& text, const QColor& background, const QColor& colour) {
+  const TimeAxis& axis = geometry.state.axis();
+  for (const RulerTick& tick :
+       ruler_ticks(axis, with_size(font, 11), geometry.state.names_width(), geometry.size.width())) {
+    if (!tick.box.intersects(box)) continue;
+    for (const QRect& hidden : QRegion(tick.box) - tags) painter.fillRect(hidden, QColor(theme.ruler));
+  }
+  tags += box;
+  painter.fillRect(box, background);
+  painter.setPen(colour);
+  painter.drawText(box, Qt::AlignCenter, text);
 }
 
 void Overlay::paint_bookmarks() {

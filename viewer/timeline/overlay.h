@@ -6,6 +6,7 @@
 #include <QFont>
 #include <QPainter>
 #include <QPalette>
+#include <QRegion>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +23,7 @@ struct Overlay {
   const Theme& theme;
   const QPalette& palette;
   const QFont& font;
+  QRegion tags = {};  // painted so far
 
   // A hair line, and its time beside the ruler.
   void paint_pointer(const QPoint& pointer);
@@ -43,6 +45,8 @@ struct Overlay {
   std::vector<const CollectiveIndex::Call*> calls_near_view(std::span<const CollectiveIndex::Call> calls) const;
   void frame(const QRect& box);
   void paint_flag(double time_ns, const QString& text, const QColor& colour);
+  // A text in the ruler. Labels of the ruler that it would hide a part of go: the rest of a number is another number.
+  void paint_tag(const QRect& box, const QString& text, const QColor& background, const QColor& colour);
 };
 
 }  // namespace paceline::viewer

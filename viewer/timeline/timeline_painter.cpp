@@ -22,6 +22,26 @@ void place(RowCanvas& canvas, const PlacedRow& placed, const Run& run) {
 
 }  // namespace timeline_painter
 
+std::vector<RulerTick> ruler_ticks(const TimeAxis& axis, const QFont& font, int names_width, int width) {
+  const QFontMetrics metrics(font);
+  const double span = axis.visible().end_ns;
+  // The length of the labels depends on the step: it is widened until neighbours do not touch.
+  double step = axis.tick_step(70);
+  while (metrics.horizontalAdvance(time_text(span, step, span)) + 24 > step / axis.ns_per_pixel() &&
+         step < axis.visible().length()) {
+    step = axis.tick_step(step / axis.ns_per_pixel() * 1.5);
+  }
+  std::vector<RulerTick> ticks;
+  for (const Tick& tick : axis.ticks(step)) {
+    const int x = names_width + static_cast<int>(std::lround(tick.x));
+    const QString text = time_text(tick.time_ns, step, span);
+    const int length = metrics.horizontalAdvance(text), bottom = ruler_height - 11 + metrics.descent();
+    ticks.push_back(
+        {x, x + 5 + length <= width ? text : "", {x + 5, bottom - metrics.height(), length, metrics.height()}});
+  }
+  return ticks;
+}
+
 DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows,
                                   int scroll_y, std::optional<analysis::NameId> marked, const QRect& part) {
   const int pinned = rows.pinned_height(size.height() - ruler_height), edge = ruler_height + pinned;
@@ -117,21 +137,11 @@ void TimelinePainter::paint_ruler(RowCanvas& canvas, const QSize& size) {
   painter.fillRect(0, 0, size.width(), ruler_height, QColor(theme_.ruler));
   painter.fillRect(0, ruler_height - 1, size.width(), 1, QColor(theme_.row_line));
   painter.setFont(canvas.small);
-  const QFontMetrics metrics(canvas.small);
-  const double span = axis.visible().end_ns;
-  // The length of the labels depends on the step: it is widened until neighbours do not touch.
-  double step = axis.tick_step(70);
-  while (metrics.horizontalAdvance(time_text(span, step, span)) + 24 > step / axis.ns_per_pixel() &&
-         step < axis.visible().length()) {
-    step = axis.tick_step(step / axis.ns_per_pixel() * 1.5);
-  }
-  for (const Tick& tick : axis.ticks(step)) {
-    const int x = canvas.names_width + static_cast<int>(std::lround(tick.x));
-    painter.fillRect(x, ruler_height, 1, size.height() - ruler_height, QColor(theme_.grid));
-    painter.fillRect(x, ruler_height - 8, 1, 7, QColor(theme_.faint_text));
-    painter.setPen(QColor(theme_.faint_text));
-    const QString text = time_text(tick.time_ns, step, span);
-    if (x + 5 + metrics.horizontalAdvance(text) <= size.width()) painter.drawText(x + 5, ruler_height - 11, text);
+  painter.setPen(QColor(theme_.faint_text));
+  for (const RulerTick& tick : ruler_ticks(axis, canvas.small, canvas.names_width, size.width())) {
+    painter.fillRect(tick.x, ruler_height, 1, size.height() - ruler_height, QColor(theme_.grid));
+    painter.fillRect(tick.x, ruler_height - 8, 1, 7, QColor(theme_.faint_text));
+    painter.drawText(tick.box, Qt::AlignBottom | Qt::AlignLeft, tick.label);
     canvas.counts.rectangles += 2;
     ++canvas.counts.labels;
   }

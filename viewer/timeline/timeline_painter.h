@@ -6,11 +6,20 @@
 #include <QPainter>
 #include <QSize>
 #include <optional>
+#include <vector>
 
 #include "viewer/session/crew.h"
 #include "viewer/timeline/row_layout.h"
 
 namespace paceline::viewer {
+
+// The labels of the ruler, and where their ticks are. A label without room is empty.
+struct RulerTick {
+  int x = 0;
+  QString label;
+  QRect box;  // of the label
+};
+std::vector<RulerTick> ruler_ticks(const TimeAxis& axis, const QFont& font, int names_width, int width);
 
 class TimelinePainter {
  public:

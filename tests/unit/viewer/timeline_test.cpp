@@ -11,6 +11,7 @@
 #include "analysis/trace/builder.h"
 #include "tests/unit/viewer/timeline_fixture.h"
 #include "viewer/text/time_text.h"
+#include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
 namespace {
@@ -49,6 +50,38 @@ TEST_F(TimelineTest, ShiftWheelMovesThroughTimeWithoutZoom) {
   turn_wheel({600, 100}, -1, Qt::ShiftModifier);
   EXPECT_GT(state.axis().visible().begin_ns, 1e8);
   EXPECT_NEAR(state.axis().visible().length(), 1e8, 1e-3);
+}
+
+// The length of a selected range and the flag of a time stand in the ruler, and the rest of "1.170 s" would read "170
+// s".
+TEST_F(TimelineTest, NoLabelOfTheRulerIsHiddenInPart) {
+  const auto ticks = ruler_ticks(state.axis(), with_size(timeline.font(), 11), header, timeline.viewport()->width());
+  ASSERT_GT(ticks.size(), 4u);
+  const QImage plain = timeline.viewport()->grab().toImage();
+  const QRgb ground = plain.pixel(ticks[2].box.right() + 8, ticks[2].box.top());
+  std::size_t hidden = 0, whole = 0;
+  for (int shift = -60; shift <= 60; shift += 6) {
+    const double middle = state.axis().time_at(ticks[2].box.center().x() - header + shift),
+                 half = state.axis().visible().length() / 20;
+    state.select_range(TimeRange{middle - half, middle + half}, {0, 1});
+    state.mark_time(middle);
+    const QImage picture = timeline.viewport()->grab().toImage();
+    for (const RulerTick& tick : ticks) {
+      if (picture.copy(tick.box) == plain.copy(tick.box)) {
+        ++whole;
+        continue;
+      }
+      ++hidden;
+      for (int y = tick.box.top(); y <= tick.box.bottom(); ++y) {
+        for (int x = tick.box.left(); x <= tick.box.right(); ++x) {
+          if (plain.pixel(x, y) == ground) continue;
+          ASSERT_NE(picture.pixel(x, y), plain.pixel(x, y)) << x << " " << y;
+        }
+      }
+    }
+  }
+  EXPECT_GT(hidden, 0u);
+  EXPECT_GT(whole, hidden);
 }
 
 TEST_F(TimelineTest, WheelOverTheNamesScrollsTheRows) {

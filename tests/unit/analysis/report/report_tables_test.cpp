@@ -175,9 +175,9 @@ TEST(HeatMap, ShowsIterationTimesWhereNothingIsCollectiveAndJoinsManyIterations)
   EXPECT_EQ(map["ns"][2][179], 20e6);
 }
 
-// Three ranks, of which rank 2 comes 5 ms late to the one collective of each of 80 iterations. 72 are left after the
-// warm-up, two in each character.
-TEST(HeatMap, IsABlockOnTheTerminalWhereARankIsSlow) {
+// Three ranks, of which rank 2 comes 5 ms late to the one collective of each of 80 iterations, and half a second late
+// to the first.
+Trace job_with_a_late_rank() {
   std::mt19937_64 random(3);
   std::exponential_distribution<double> noise(1.0 / 1e5);
   TraceBuilder run;
@@ -187,7 +187,10 @@ TEST(HeatMap, IsABlockOnTheTerminalWhereARankIsSlow) {
   for (int i = 0; i < 80; ++i) {
     std::vector<std::int64_t> arrivals;
     for (int r = 0; r < 3; ++r) {
-      arrivals.push_back(now + 10'000'000 + static_cast<std::int64_t>(noise(random)) + (r == 2 ? 5'000'000 : 0));
+      arrivals.push_back(now + 10'000'000 + static_cast<std::int64_t>(noise(random)) +
+                         (r != 2   ? 0
+                          : i == 0 ? 500'000'000
+                                   : 5'000'000));
     }
     const std::int64_t end = std::ranges::max(arrivals) + 100'000;
     for (int r = 0; r < 3; ++r) {
@@ -198,11 +201,24 @@ TEST(HeatMap, IsABlockOnTheTerminalWhereARankIsSlow) {
     }
     now = end;
   }
-  const std::string text = checked_text(build_report({analyse_run(run.finish(), "run")}));
+  return run.finish();
+}
+
+// 72 iterations are left after the warm-up, two in each character.
+TEST(HeatMap, IsABlockOnTheTerminalWhereARankIsSlow) {
+  const std::string text = checked_text(build_report({analyse_run(job_with_a_late_rank(), "run")}));
   std::string dark;
   for (int cell = 0; cell < 36; ++cell) dark += "█";
   EXPECT_THAT(text, HasSubstr("Lateness in iterations 8 to 79: █ is"));
   EXPECT_THAT(text, HasSubstr("\n  2     " + dark + "\n"));
+}
+
+TEST(LateRanks, HaveTheirWorstArrivalAfterTheWarmUp) {
+  const RunAnalysis run = analyse_run(job_with_a_late_rank(), "run");
+  const std::optional<TimeInterval>& worst = run.arrivals.at(2).worst;
+  ASSERT_TRUE(worst.has_value());
+  EXPECT_GE(worst->start_ns, run.iterations.spans.at(run.iterations.warmup).start_ns);
+  EXPECT_EQ(run.arrivals.at(2).collectives, 80U);
 }
 
 // W(1) = 2.00 s; W(2) = 1.605 s = 1.00 + serial 0.525 + transfer 0.04 + waiting 0.02 + slower work 0.02.
