@@ -57,19 +57,24 @@ def main():
             step()
         return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
 
-    seconds(round(3 / seconds(20)[0]))  # until the recorder knows how often the threads switch
-    steps = torch.tensor(max(1, round(BLOCK_S / seconds(20)[0])))
-    distributed.broadcast(steps, 0)
+    def steps_in(wanted_s):
+        """The same number on all ranks."""
+        number = torch.tensor(max(1, round(wanted_s / seconds(20)[0])))
+        distributed.broadcast(number, 0)
+        return int(number)
+
+    seconds(steps_in(3))  # until the recorder knows how often the threads switch
+    steps = steps_in(BLOCK_S)
     found = {0: [], 1: []}  # by whether it records
     for pair in range(pairs):
         for records in (pair % 2, 1 - pair % 2):
             set_recording(records)
             step()
-            found[records].append(seconds(int(steps)))
+            found[records].append(seconds(steps))
     if rank != 0:
         return
     print(f"step of {1e3 * statistics.median(wall for wall, _ in found[0]):.1f} ms without recording; {pairs} pairs of blocks of "
-          f"{int(steps)}; load {os.getloadavg()[0]:.1f}")
+          f"{steps}; load {os.getloadavg()[0]:.1f}")
     for index, what in enumerate(("a step is longer by", "CPU time of the process")):
         ratios = numpy.array([on[index] / off[index] - 1 for on, off in zip(found[1], found[0])])
         print(f"  {what}: mean {interval(ratios, trimmed_mean)}, median {interval(ratios, numpy.median)}")

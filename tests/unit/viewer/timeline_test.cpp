@@ -52,8 +52,8 @@ TEST_F(TimelineTest, ShiftWheelMovesThroughTimeWithoutZoom) {
   EXPECT_NEAR(state.axis().visible().length(), 1e8, 1e-3);
 }
 
-// The length of a selected range and the flag of a time stand in the ruler, and the rest of "1.170 s" would read "170
-// s".
+// The length of a selected range and the flag of a time stand in the ruler. The rest of "1.170 s" would read as 170 s.
+// The edges of the range are lines of a pixel, which may cross a label.
 TEST_F(TimelineTest, NoLabelOfTheRulerIsHiddenInPart) {
   const auto ticks = ruler_ticks(state.axis(), with_size(timeline.font(), 11), header, timeline.viewport()->width());
   ASSERT_GT(ticks.size(), 4u);
@@ -67,17 +67,21 @@ TEST_F(TimelineTest, NoLabelOfTheRulerIsHiddenInPart) {
     state.mark_time(middle);
     const QImage picture = timeline.viewport()->grab().toImage();
     for (const RulerTick& tick : ticks) {
-      if (picture.copy(tick.box) == plain.copy(tick.box)) {
-        ++whole;
-        continue;
-      }
-      ++hidden;
-      for (int y = tick.box.top(); y <= tick.box.bottom(); ++y) {
+      const auto letters = [&](const QImage& in) {  // columns that have what the plain label has
+        int columns = 0;
         for (int x = tick.box.left(); x <= tick.box.right(); ++x) {
-          if (plain.pixel(x, y) == ground) continue;
-          ASSERT_NE(picture.pixel(x, y), plain.pixel(x, y)) << x << " " << y;
+          bool there = false;
+          for (int y = tick.box.top(); y <= tick.box.bottom(); ++y) {
+            there |= plain.pixel(x, y) != ground && in.pixel(x, y) == plain.pixel(x, y);
+          }
+          columns += there ? 1 : 0;
         }
-      }
+        return columns;
+      };
+      const int all = letters(plain), left = letters(picture);
+      ASSERT_GT(all, 4);
+      EXPECT_TRUE(left == 0 || left >= all - 2) << left << " of " << all << " columns of " << tick.label.toStdString();
+      ++(left == 0 ? hidden : whole);
     }
   }
   EXPECT_GT(hidden, 0u);
