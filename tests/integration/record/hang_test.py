@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import mpirun_end
+
 PACELINE, WAITS, MPIRUN = sys.argv[1:4]
 PATIENCE_S = 120
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -72,9 +74,7 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait()
+        mpirun_end.end(self.process)
 
     def processes(self):
         return [int(re.search(r"-p(\d+)\.pace$", path.name)[1]) for path in self.run.glob("*.pace")]

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import mpirun_end
+
 PACELINE, DENIED, RANGES, VENV, MPIRUN, *NAMES = sys.argv[1:]
 PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
 PATIENCE_S = 300
@@ -235,8 +237,7 @@ def request(folder):
             os.kill(rank, signal.SIGCONT)
         check(silent.returncode == 1 and "no process answered within 10 s" in silent.stderr, silent)
     finally:
-        job.terminate()
-        job.wait()
+        mpirun_end.end(job)
     ended = asked()
     check(ended.returncode == 1 and "no rank runs any more" in ended.stderr, ended)
 
@@ -254,8 +255,7 @@ def hang(folder):
             time.sleep(0.5)
             said = subprocess.run([PACELINE, "info", folder / "run"], capture_output=True, text=True).stdout
     finally:
-        job.terminate()
-        job.wait()
+        mpirun_end.end(job)
     check(wanted in said, said)
 
 
