@@ -13,6 +13,9 @@ namespace paceline::analysis {
 namespace compare_parts {
 
 constexpr double trimmed_share = 0.1;  // on each side
+// A run that is shorter is judged by the means of few blocks, which need no estimate of the autocorrelation.
+constexpr double many_times = 20;
+constexpr std::size_t blocks = 4, least_iterations = 12;
 
 // The trimmed mean of one quantity of one run.
 struct Mean {
@@ -21,6 +24,18 @@ struct Mean {
   double degrees = 0;
   bool judged = false;  // long enough
 };
+
+// Of the mean of centred values, by the means of a few blocks (Ibragimov and Müller, J. Business & Economic Statistics
+// 28, 2010).
+double variance_of_block_means(std::span<const double> centred) {
+  double squares = 0;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t begin = i * centred.size() / blocks, end = (i + 1) * centred.size() / blocks;
+    const auto block = centred.subspan(begin, end - begin);
+    squares += std::pow(std::accumulate(block.begin(), block.end(), 0.0) / static_cast<double>(block.size()), 2);
+  }
+  return squares / (blocks * (blocks - 1));
+}
 
 Mean trimmed_mean(const std::vector<double>& values) {
   Mean mean;
@@ -38,11 +53,18 @@ Mean trimmed_mean(const std::vector<double>& values) {
   for (const double value : values) centred.push_back(std::clamp(value, sorted[cut], sorted[n - cut - 1]));
   const double middle = std::accumulate(centred.begin(), centred.end(), 0.0) / static_cast<double>(n);
   for (double& value : centred) value -= middle;
-  const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
-  const double time = autocorrelation_time(centred, 1);
-  mean.variance = squares / (kept * (kept - 1)) * time / (mean.seconds * mean.seconds);
-  mean.degrees = kept / time - 1;
-  mean.judged = static_cast<double>(n) >= least_comparison_times * time && mean.degrees > 0;
+  const double time = autocorrelation_time(centred, 1), times = static_cast<double>(n) / time;
+  mean.judged = times >= least_comparison_times && n >= least_iterations;
+  double variance = 0;
+  if (times >= many_times) {
+    const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
+    variance = squares / (kept * (kept - 1)) * time;
+    mean.degrees = kept / time - 1;
+  } else {
+    variance = variance_of_block_means(centred);
+    mean.degrees = blocks - 1;
+  }
+  mean.variance = variance / (mean.seconds * mean.seconds);
   return mean;
 }
 

@@ -20,13 +20,13 @@ namespace history_parts {
 constexpr const char* none = "–";
 using Parts = std::vector<std::pair<std::string, double>>;
 
-// An object of numbers in ns, each in ms and divided by `steps`.
-Parts parts_of(const Json& object, double steps) {
+// An object of numbers in ns, each multiplied by `factor`.
+Parts parts_of(const Json& object, double factor) {
   Parts parts;
   for (const auto& [key, ns] : object.items()) {
     std::string name = key;
     std::ranges::replace(name, '_', ' ');
-    parts.emplace_back(name, 1e-6 * ns.get<double>() / steps);
+    parts.emplace_back(name, factor * ns.get<double>());
   }
   return parts;
 }
@@ -42,13 +42,14 @@ HistoryRow row_of(const Json& run) {
                  .images_per_s = {},
                  .useful = {},
                  .phases_ms = {},
-                 .causes_ms = {},
+                 .causes_percent = {},
                  .config = {}};
   if (iterations.contains("steady_images_per_s")) row.images_per_s = iterations["steady_images_per_s"].get<double>();
   if (run.contains("efficiencies")) row.useful = run["efficiencies"].at("parallel").get<double>();
-  if (iterations.contains("phases_ns")) row.phases_ms = parts_of(iterations["phases_ns"], 1);
-  if (run.contains("causes"))
-    row.causes_ms = parts_of(run["causes"].at("lost_ns"), iterations.at("count").get<double>());
+  if (iterations.contains("phases_ns")) row.phases_ms = parts_of(iterations["phases_ns"], 1e-6);
+  if (run.contains("causes")) {
+    row.causes_percent = parts_of(run["causes"].at("lost_ns"), 100 / run.at("wall_ns").get<double>());
+  }
   for (const auto& [key, value] : run.at("config").items()) {
     row.config[key] = value.is_string() ? value.get<std::string>() : value.dump();
   }
@@ -160,8 +161,9 @@ void add_lines(const History& history, const char* title, const char* unit, std:
                  .wide = true});
 }
 
-// Bars of the parts of a step, one above the other; left out where no run has any.
-void add_parts(const History& history, const char* title, Parts HistoryRow::*parts, std::vector<Chart>& out) {
+// Bars of the parts of a run, one above the other; left out where no run has any.
+void add_parts(const History& history, const char* title, const char* unit, Parts HistoryRow::*parts,
+               std::vector<Chart>& out) {
   std::vector<std::string> names;  // in the order of their first run
   for (const HistoryRow& row : history.rows) {
     for (const auto& [name, part] : row.*parts) {
@@ -180,7 +182,10 @@ void add_parts(const History& history, const char* title, Parts HistoryRow::*par
   }
   out.push_back({.title = title,
                  .kind = "iterations",
-                 .data = {{"x", history.by}, {"numbers", labels_of(history)}, {"phases", std::move(phases)}},
+                 .data = {{"x", history.by},
+                          {"numbers", labels_of(history)},
+                          {"phases", std::move(phases)},
+                          {"unit", unit}},
                  .height = 260,
                  .wide = true});
 }
@@ -195,8 +200,8 @@ std::vector<Chart> charts_of(const History& history) {
             {{"useful work",
               [](const HistoryRow& row) { return row.useful ? std::optional(100 * *row.useful) : std::nullopt; }}},
             charts);
-  add_parts(history, "Where the time of a step goes, ms, mean over the ranks", &HistoryRow::phases_ms, charts);
-  add_parts(history, "What a rank loses in a step, by cause, ms", &HistoryRow::causes_ms, charts);
+  add_parts(history, "Where the time of a step goes, ms, mean over the ranks", "ms", &HistoryRow::phases_ms, charts);
+  add_parts(history, "What a rank lost, by cause, % of the wall time", "%", &HistoryRow::causes_percent, charts);
   return charts;
 }
 

@@ -22,7 +22,7 @@ struct HistoryRow {
   double step_ms = 0, p95_ms = 0;                         // the median after the warm-up; of all iterations
   std::optional<double> images_per_s, useful;             // useful work, 0 to 1
   std::vector<std::pair<std::string, double>> phases_ms;  // of a step after the warm-up, mean over the ranks
-  std::vector<std::pair<std::string, double>> causes_ms;  // what a rank lost in a step, by cause
+  std::vector<std::pair<std::string, double>> causes_percent;  // of the wall time that a rank lost, by cause
   std::map<std::string, std::string> config;              // the description of the run
 };
 

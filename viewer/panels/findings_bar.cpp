@@ -56,6 +56,13 @@ QString link_to(const Run& run, const ShownFinding& finding) {
   return link.toString(QUrl::FullyEncoded);
 }
 
+void offer_link(QWidget* over, const QPoint& point, const QString& link) {
+  auto* menu = new QMenu(over);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->addAction("Copy a link to this place", menu, [link] { QApplication::clipboard()->setText(link); });
+  menu->popup(over->mapToGlobal(point));
+}
+
 }  // namespace findings_bar
 
 FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(document), state_(state) {
@@ -70,6 +77,13 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   all_->setStyleSheet("QToolButton::menu-indicator { image: none; }");  // its text has an arrow, which is not cut
   all_->setMenu(new QMenu(all_));
   all_->menu()->setToolTipsVisible(true);
+  all_->menu()->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(all_->menu(), &QWidget::customContextMenuRequested, this, [this](const QPoint& point) {
+    const QAction* entry = all_->menu()->actionAt(point);
+    if (entry != nullptr && entry->data().isValid()) {
+      findings_bar::offer_link(all_->menu(), point, entry->data().toString());
+    }
+  });
   all_->hide();
   layout_->addWidget(all_);
   layout_->addStretch(1);
@@ -110,15 +124,11 @@ void FindingsBar::fill(const QString& verdict, const std::vector<ShownFinding>& 
     QToolButton* button =
         add(finding.text, finding.details, findings_bar::icon_of(finding), [this, finding] { go_to(finding); });
     if (finding.rank || finding.range) leading_.insert(button);
+    const QString link = findings_bar::link_to(document_.run(), finding);
+    all_->menu()->actions().back()->setData(link);
     button->setContextMenuPolicy(Qt::CustomContextMenu);
-    connect(button, &QWidget::customContextMenuRequested, button, [this, button, finding](const QPoint& point) {
-      auto* menu = new QMenu(button);
-      menu->setAttribute(Qt::WA_DeleteOnClose);
-      menu->addAction("Copy a link to this place", button, [this, finding] {
-        QApplication::clipboard()->setText(findings_bar::link_to(document_.run(), finding));
-      });
-      menu->popup(button->mapToGlobal(point));
-    });
+    connect(button, &QWidget::customContextMenuRequested, button,
+            [button, link](const QPoint& point) { findings_bar::offer_link(button, point, link); });
   }
   fit();
   update();

@@ -333,8 +333,8 @@ void KinetoRank::add_own_counter(const std::string& prefix, const std::string& l
   rank_.info().counter_events += samples.size();
 }
 
-// Those of Paceline's export are ranks, and those of PyTorch are not. Of other programs the processes with ranges
-// count.
+// Those of Paceline's export are ranks, and those of PyTorch are not: it writes a file for each process, so that several
+// with numbers were put into one file by somebody else. Of other programs the processes with ranges count.
 void KinetoRank::find_ranks() {
   std::set<std::pair<std::int64_t, std::string>> processes;  // by id, of which some are texts
   std::set<int> numbers;
@@ -343,7 +343,12 @@ void KinetoRank::find_ranks() {
     processes.emplace(whole_number(thread.process).value_or(largest_ns), thread.process);
     if (const auto own = rank_in_name(process_names_[thread.process])) numbers.insert(own->number);
   }
-  if (!own_ && (processes.size() < 2 || of_pytorch_ || processes_ == Processes::one_rank)) return;
+  if (!own_ && of_pytorch_) {
+    std::erase_if(processes, [](const auto& process) { return process.first == largest_ns; });
+    if (processes.size() > 1 && processes_ != Processes::one_rank) joined_processes_ = processes.size();
+    return;
+  }
+  if (!own_ && (processes.size() < 2 || processes_ == Processes::one_rank)) return;
   if (own_ || numbers.size() == processes.size()) {
     for (const auto& [process, name] : process_names_) prefixes_[process] = rank_prefix(name, process);
   } else if (processes_ == Processes::ranks) {

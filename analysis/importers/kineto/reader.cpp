@@ -58,9 +58,13 @@ void finish(const TraceFile& file, Opened& opened, KinetoRank& rank) {
   }
   if (rank.joined_processes() > 0) {
     opened.notes.push_back(
-        fmt::format("{}: its {} processes were read as one rank: --processes ranks makes each one a rank, and so do "
-                    "names such as \"rank 0\" (events \"process_name\")",
-                    file.name, rank.joined_processes()));
+        rank.of_pytorch()
+            ? fmt::format("{}: its {} processes were read as one rank, as PyTorch's files have one: open the file of "
+                          "each process instead",
+                          file.name, rank.joined_processes())
+            : fmt::format("{}: its {} processes were read as one rank: --processes ranks makes each one a rank, and "
+                          "so do names such as \"rank 0\" (events \"process_name\")",
+                          file.name, rank.joined_processes()));
   }
   if (rank.endless() > 0) {
     opened.notes.push_back(

@@ -165,17 +165,18 @@
       },
       // The phases or causes of each iteration one above the other; the median is that of the iterations after the warm-up.
       iterations(d) {
+        const unit = d.unit || "ms";
         const dashed = { type: "line", label: "median", data: d.numbers.map(() => d.median), borderColor: ink, borderDash: [4, 4], borderWidth: 1,
           pointStyle: "line", pointRadius: 0, order: -1 };
         const colours = { ...phaseColours(), ...causeColours() }, others = ["#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a919c", "#7a5230"];
         const config = columns(d.numbers, d.phases.map((p, i) => ({ label: p.name, data: p.ms, backgroundColor: colours[p.name] || others[i % 8], stack: "phases" })));
         if (d.median) config.data.datasets.push(dashed);
         config.options.scales = { x: { ...axis(d.x), stacked: true, grid: { display: false }, ticks: { maxRotation: 0 } },
-          y: { ...axis("ms"), stacked: true, max: d.end, ticks: { includeBounds: false } } };
+          y: { ...axis(unit), stacked: true, max: d.end, ticks: { includeBounds: false } } };
         config.options.interaction = { mode: "index", intersect: false };
         config.options.plugins.tooltip = { filter: item => item.raw > 0, callbacks: { title: items => items.length ? d.x + " " + items[0].label : "",
-          label: item => item.dataset.label + ": " + seconds(item.raw) + " ms",
-          footer: items => "together: " + seconds(items.reduce((sum, item) => sum + (item.dataset.stack ? item.raw : 0), 0)) + " ms" } };
+          label: item => item.dataset.label + ": " + seconds(item.raw) + " " + unit,
+          footer: items => "together: " + seconds(items.reduce((sum, item) => sum + (item.dataset.stack ? item.raw : 0), 0)) + " " + unit } };
         config.options.datasets = { bar: { barPercentage: 1, categoryPercentage: d.numbers.length > 60 ? 1 : 0.9 } };
         return config;
       },

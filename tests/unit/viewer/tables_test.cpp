@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels below the timeline that are tables: their figures, their order, and where a click leads to.
+#include <QApplication>
+#include <QClipboard>
 #include <QHeaderView>
 #include <QMenu>
 #include <QScrollBar>
@@ -360,6 +362,28 @@ TEST(FindingsBar, ListsTheReasonsOfTheReportInItsOrder) {
     for (const QAction* action : all->actions()) entries << QString(action->text()).replace("&&", "&");
     EXPECT_EQ(entries, in_menu) << "the menu lists all in the same order";
   }
+}
+
+// Also of those that have no room in the bar.
+TEST_F(Page, AFindingInTheMenuHasALink) {
+  auto* all = page->findChild<FindingsBar*>()->findChild<QMenu*>();
+  const auto links = [&](const QAction* entry) {
+    Q_EMIT all->customContextMenuRequested(all->actionGeometry(entry).center());
+    QList<QAction*> found;
+    for (const auto* menu : all->findChildren<QMenu*>()) found += menu->actions();
+    return found;
+  };
+  all->adjustSize();
+  const auto entries = all->actions();
+  ASSERT_TRUE(entries.front()->toolTip().contains("A step takes"));
+  EXPECT_TRUE(links(entries.front()).isEmpty()) << "the verdict leads to the report";
+  const auto finding = std::ranges::find_if(entries, [](const QAction* entry) { return entry->data().isValid(); });
+  ASSERT_NE(finding, entries.end());
+  const auto link = links(*finding);
+  ASSERT_EQ(link.size(), 1);
+  EXPECT_TRUE(link.front()->text() == "Copy a link to this place");
+  link.front()->trigger();
+  EXPECT_TRUE(QApplication::clipboard()->text().startsWith("paceline:/"));
 }
 
 TEST_F(Page, TheBarGivesTheVerdictTheRoomThatItNeeds) {

@@ -87,9 +87,9 @@ class ExportChakra : public ::testing::Test {
   }
 
   std::string groups_;
+  std::filesystem::path directory_;
 
  private:
-  std::filesystem::path directory_;
   int folders_ = 0;
 };
 
@@ -236,6 +236,14 @@ TEST_F(ExportChakra, TakesTheWholeIterationsOfAWindow) {
 }
 
 // Each rank receives before it sends, as only wrong times can have it. A simulator would wait for ever.
+// As of the dumps of PyTorch's Flight Recorder, which tell of collectives that did not end.
+TEST_F(ExportChakra, ARunWithoutWorkIsRefusedAndLeavesNothing) {
+  TraceBuilder run;
+  run.add_rank(0, 1).add_main_thread();
+  EXPECT_THROW(exported(run.finish()), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
 TEST_F(ExportChakra, OfWaitsInACircleOneIsLeftOut) {
   TraceBuilder run;
   for (int r = 0; r < 2; ++r) {

@@ -63,6 +63,18 @@ TEST(History, OrdersRunsByDateAndCallsThemByCommit) {
   EXPECT_THAT(page, HasSubstr("\"labels\":[\"aaa\",\"ccc\"]"));
 }
 
+TEST(History, WhatWasLostIsAShareOfTheWallTime) {
+  Json report = recorded({.ranks = 2}, "", "aaa", "run");
+  Json& run = report["runs"][0];
+  run["causes"] = {{"lost_ns", {{"no_cpu", run.at("wall_ns").get<double>() / 5}}}};
+  std::vector<std::string> without;
+  const History history = history_of(history_rows(report, "f", without), "");
+  ASSERT_EQ(history.rows[0].causes_percent.size(), 1U);
+  EXPECT_EQ(history.rows[0].causes_percent[0].first, "no cpu");
+  EXPECT_DOUBLE_EQ(history.rows[0].causes_percent[0].second, 20);
+  EXPECT_THAT(render_history_html(history), HasSubstr("\"unit\":\"%\""));
+}
+
 TEST(History, KeepsTheGivenOrderWhereADateIsMissing) {
   std::vector<std::string> without;
   std::vector<HistoryRow> rows;

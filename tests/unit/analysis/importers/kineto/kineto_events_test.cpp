@@ -355,6 +355,20 @@ TEST_F(KinetoEvents, ProcessesWithoutRanksAreOneRankAndThisIsNoted) {
   EXPECT_THAT(trace.notes[0], HasSubstr("its 2 processes were read as one rank: --processes ranks"));
 }
 
+// The rows of the profiler itself ("Spans") are no process.
+TEST_F(KinetoEvents, ProcessesInAFileOfPyTorchAreOneRankAndThisIsNoted) {
+  const std::string of_40 = R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":40,"tid":40,"ts":5,"dur":2})",
+                    of_41 = R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":41,"tid":41,"ts":6,"dur":2})",
+                    spans = R"({"ph":"X","cat":"Trace","name":"Profiler","pid":"Spans","tid":"P","ts":5,"dur":9})";
+  const Trace one = files.read({"[" + of_40 + "," + spans + "]"});
+  EXPECT_THAT(one.notes, testing::IsEmpty());
+  const Trace both = files.read({"[" + of_40 + "," + of_41 + "," + spans + "]"});
+  ASSERT_EQ(both.ranks.size(), 1U);
+  ASSERT_EQ(both.notes.size(), 1U);
+  EXPECT_THAT(both.notes[0], HasSubstr("its 2 processes were read as one rank, as PyTorch's files have one: open the "
+                                       "file of each process instead"));
+}
+
 TEST_F(KinetoEvents, ProcessesAreRanksInTheOrderOfTheirIdsWhereTheUserSaysSo) {
   const std::string counter = R"(,{"ph":"C","name":"load","pid":40,"ts":6,"args":{"value":3}})";
   const std::string text = "[" + work_of(40, "5") + "," + work_of(9, "7") + "," + work_of(40, "9") + counter +
