@@ -53,7 +53,7 @@ int compare(const Options& options) {
   const analysis::QuantityComparison* step = comparison.step();
   if (step == nullptr || !step->p) {
     throw Error(
-        fmt::format("--fail-above {:g}%: {} and {} cannot be compared: record at least 20 iterations after "
+        fmt::format("--fail-above {:g}%: {} and {} cannot be compared: record at least 24 iterations after "
                     "warm-up, more if they vary slowly, or several runs for each side",
                     options.fail_above_percent, options.base.front().name(), options.fresh.front().name()));
   }

@@ -15,7 +15,7 @@ namespace compare_parts {
 constexpr double trimmed_share = 0.1;  // on each side
 // A run that is shorter is judged by the means of few blocks, which need no estimate of the autocorrelation.
 constexpr double many_times = 20;
-constexpr std::size_t blocks = 4, least_iterations = 12;
+constexpr std::size_t blocks = 4, least_iterations = 24, many_iterations = 100;
 
 // The trimmed mean of one quantity of one run.
 struct Mean {
@@ -53,16 +53,19 @@ Mean trimmed_mean(const std::vector<double>& values) {
   for (const double value : values) centred.push_back(std::clamp(value, sorted[cut], sorted[n - cut - 1]));
   const double middle = std::accumulate(centred.begin(), centred.end(), 0.0) / static_cast<double>(n);
   for (double& value : centred) value -= middle;
-  const double time = autocorrelation_time(centred, 1), times = static_cast<double>(n) / time;
-  mean.judged = times >= least_comparison_times && n >= least_iterations;
+  const double time = autocorrelation_time(centred, 1);
   double variance = 0;
-  if (times >= many_times) {
+  if (static_cast<double>(n) >= many_times * time && n >= many_iterations) {
     const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
     variance = squares / (kept * (kept - 1)) * time;
     mean.degrees = kept / time - 1;
+    mean.judged = true;
   } else {
-    variance = variance_of_block_means(centred);
+    const double share = kept / static_cast<double>(n);  // Yuen's factor for what was cut off
+    variance = variance_of_block_means(centred) / (share * share);
     mean.degrees = blocks - 1;
+    const double longest = autocorrelation_time(centred, 1, 1, 1.5);
+    mean.judged = static_cast<double>(n) >= least_comparison_times * longest && n >= least_iterations;
   }
   mean.variance = variance / (mean.seconds * mean.seconds);
   return mean;

@@ -21,8 +21,8 @@
 
 namespace paceline::analysis {
 
-inline constexpr double comparison_level = 0.05;      // family-wise
-inline constexpr double step_level = 0.04;            // of the step alone
+inline constexpr double comparison_level = 0.05;     // family-wise
+inline constexpr double step_level = 0.04;           // of the step alone
 inline constexpr double least_comparison_times = 8;  // autocorrelation times that a run must have to be judged
 
 enum class Change { none, slower, faster };

@@ -81,7 +81,7 @@ std::string why_not_judged(const RunComparison& comparison) {
   const bool some =
       std::ranges::any_of(comparison.quantities, [](const auto& quantity) { return quantity.p.has_value(); });
   return fmt::format(
-      "{} not tested: a run needs at least 12 iterations after warm-up and 8 autocorrelation times of them. "
+      "{} not tested: a run needs at least 24 iterations after warm-up and 8 autocorrelation times of them. "
       "Record more iterations, or give several runs for each side (--new).",
       some ? "The step time was" : "Differences were");
 }

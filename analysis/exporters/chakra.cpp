@@ -72,7 +72,8 @@ class Writer {
     if (std::ranges::all_of(ranks_, [](const RankState& rank) { return rank.nodes == 0; })) {
       std::error_code ignored;
       std::filesystem::remove(folder_, ignored);
-      throw Error("chakra replays work and the collectives that all of their ranks finished, and this run holds neither");
+      throw Error(
+          "chakra replays work and the collectives that all of their ranks finished, and this run holds neither");
     }
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) flush(r);
   }

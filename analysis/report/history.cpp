@@ -180,14 +180,12 @@ void add_parts(const History& history, const char* title, const char* unit, Part
     }
     phases.push_back({{"name", name}, {"ms", std::move(values)}});
   }
-  out.push_back({.title = title,
-                 .kind = "iterations",
-                 .data = {{"x", history.by},
-                          {"numbers", labels_of(history)},
-                          {"phases", std::move(phases)},
-                          {"unit", unit}},
-                 .height = 260,
-                 .wide = true});
+  out.push_back(
+      {.title = title,
+       .kind = "iterations",
+       .data = {{"x", history.by}, {"numbers", labels_of(history)}, {"phases", std::move(phases)}, {"unit", unit}},
+       .height = 260,
+       .wide = true});
 }
 
 std::vector<Chart> charts_of(const History& history) {

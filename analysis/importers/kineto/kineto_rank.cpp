@@ -333,8 +333,8 @@ void KinetoRank::add_own_counter(const std::string& prefix, const std::string& l
   rank_.info().counter_events += samples.size();
 }
 
-// Those of Paceline's export are ranks, and those of PyTorch are not: it writes a file for each process, so that several
-// with numbers were put into one file by somebody else. Of other programs the processes with ranges count.
+// Those of Paceline's export are ranks, and those of PyTorch are not: it writes a file for each process, and several
+// with numbers were merged by somebody else. Of other programs the processes with ranges count.
 void KinetoRank::find_ranks() {
   std::set<std::pair<std::int64_t, std::string>> processes;  // by id, of which some are texts
   std::set<int> numbers;

@@ -108,28 +108,33 @@ void PaceThreads::add_states(const PaceClock& clock, const std::map<std::uint64_
   }
 }
 
-void PaceThreads::add_counters(const PaceClock& clock, RankBuilder& rank) const {
-  for (const auto& [name, uses] : others_) {
-    // Several processes may run one program.
-    std::map<std::int64_t, std::pair<std::int64_t, double>> by_begin;
+void PaceThreads::add_counters(const PaceClock& clock, RankBuilder& rank) {
+  struct Span {
+    std::int64_t begin_ns, end_ns;
+    double cpus;
+  };
+  for (auto& [name, uses] : others_) {
+    std::ranges::stable_sort(uses, {}, &Use::ticks);
+    // Several processes may run one program. Those of one look at the system were recorded one after the other.
+    std::vector<Span> spans;
     for (const Use& use : uses) {
       const std::int64_t end_ns = clock(use.ticks);
-      const std::int64_t begin_ns =
-          end_ns - static_cast<std::int64_t>(std::min<std::uint64_t>(use.interval_ns, 60'000'000'000));
-      if (begin_ns >= end_ns) continue;
-      auto& [end, cpus] = by_begin[begin_ns];
-      end = end_ns;
-      cpus += static_cast<double>(use.cpu_ns) / static_cast<double>(use.interval_ns);
+      const auto interval_ns = static_cast<std::int64_t>(std::min<std::uint64_t>(use.interval_ns, 60'000'000'000));
+      if (interval_ns <= 0) continue;
+      const double cpus = static_cast<double>(use.cpu_ns) / static_cast<double>(use.interval_ns);
+      if (!spans.empty() && end_ns - spans.back().end_ns < interval_ns / 2) {
+        spans.back().cpus += cpus;
+      } else {
+        spans.push_back({end_ns - interval_ns, end_ns, cpus});
+      }
     }
-    if (by_begin.empty()) continue;
+    if (spans.empty()) continue;
     TrackBuilder& track = rank.add_counter("CPUs used by another program", "CPUs", name, false);
     std::int64_t last_end = std::numeric_limits<std::int64_t>::min();
-    for (auto at = by_begin.begin(); at != by_begin.end(); ++at) {
-      const auto& [end, cpus] = at->second;
-      track.add_sample(std::max(at->first, last_end), cpus);
-      const auto next = std::next(at);
-      last_end = end;
-      if (next == by_begin.end() || next->first > end) track.add_sample(end, 0);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      track.add_sample(std::max(spans[i].begin_ns, last_end), spans[i].cpus);
+      last_end = spans[i].end_ns;
+      if (i + 1 == spans.size() || spans[i + 1].begin_ns > last_end) track.add_sample(last_end, 0);
     }
   }
 }

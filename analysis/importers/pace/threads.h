@@ -24,7 +24,7 @@ class PaceThreads {
                   const std::string& process, RankBuilder& rank);
 
   // Adds a counter for each other program that used the CPUs while threads of this process waited for one.
-  void add_counters(const PaceClock& clock, RankBuilder& rank) const;
+  void add_counters(const PaceClock& clock, RankBuilder& rank);
 
  private:
   struct Found {

@@ -367,7 +367,7 @@ TEST(FindingsBar, ListsTheReasonsOfTheReportInItsOrder) {
 // Also of those that have no room in the bar.
 TEST_F(Page, AFindingInTheMenuHasALink) {
   auto* all = page->findChild<FindingsBar*>()->findChild<QMenu*>();
-  const auto links = [&](const QAction* entry) {
+  const auto links = [&](QAction* entry) {
     Q_EMIT all->customContextMenuRequested(all->actionGeometry(entry).center());
     QList<QAction*> found;
     for (const auto* menu : all->findChildren<QMenu*>()) found += menu->actions();

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t shortest_interval_ns = second / 2, longest_interval_ns = 10 * second;
 constexpr std::int64_t cost_limit = 1000;  // a look may cost 1/1000 of the time to the next one
-constexpr std::size_t most_processes = 2048, most_recorded = 3;
+constexpr std::size_t most_processes = 2048, most_recorded = 8;
 constexpr std::uint64_t least_use = 20;  // 1/20 of a CPU
 
 struct Process {

@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <vector>
+
+#include "analysis/importers/pace/threads.h"
 
 namespace paceline::analysis {
 namespace {
@@ -103,6 +106,29 @@ TEST(Scheduling, ThreadsThatNeverSwitchedHaveTheirFirstStateFromTheSums) {
 }
 
 // Whatever a file holds, the sums rise, and not faster than the time.
+// Four processes of one program were seen at two looks; the recorder wrote one after the other.
+TEST(Scheduling, ProcessesOfOneProgramAddUp) {
+  namespace events = format::events;
+  PaceThreads threads;
+  const auto look = [&](std::uint64_t end, std::uint64_t interval_ns, std::initializer_list<std::uint64_t> uses_ns) {
+    for (const std::uint64_t cpu_ns : uses_ns) {
+      events::OtherProgram other{.cpu_ns = cpu_ns, .interval_ns = interval_ns};
+      std::strcpy(other.name, "compiler");
+      threads.event(format::pack(end, other).front());
+      end += 10;
+    }
+  };
+  look(2000, 1000, {500, 250, 250, 500});
+  look(5000, 1500, {300, 300});
+  TraceBuilder run;
+  const PiecewiseLine line;
+  threads.add_counters(PaceClock(line, 0), run.add_rank(0, 1));
+  const Trace trace = run.finish();
+  const Samples& samples = trace.ranks.at(0).tracks.at(0).samples;
+  EXPECT_THAT(samples.time_ns, ElementsAre(1000, 2000, 3500, 5000));
+  EXPECT_THAT(samples.value, ElementsAre(1.5, 0, 0.4, 0));
+}
+
 TEST(Scheduling, SumsOfADamagedFileStayWithinTheTime) {
   const ThreadStates states = states_of({{10, waiting}, {10, running}, {40, blocked}, {60, running}},
                                         {{0, 900, 900}, {20, 5, 1'000'000}, {100, 5'000'000'000'000'000'000, 3}});
