@@ -358,6 +358,9 @@ for _ in range(3):
         self.record(str(self.folder / "venv/bin/python"), "-m", "script")
         self.assertEqual(self.names().count("iteration"), 3)
 
+    def test_ranks_that_mpirun_started_need_no_mpi(self):
+        self.assert_nothing_said(self.record(PYTHON, self.script(self.LOOP), OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="2"))
+
     def test_an_interpreter_that_ignores_the_hooks_is_said(self):
         program = self.script("print('ran')")
         for options, named in ((["-I"], "-I"), (["-S"], "-S"), (["-bE"], "-E"), (["-X", "dev", "-I"], "-I")):

@@ -18,6 +18,7 @@
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/launch/environment.h"
 #include "profiler/launch/launcher.h"
 
 namespace paceline::inject {
@@ -45,7 +46,8 @@ void note_whether_spawned() {
 }
 
 // At the end of a recording: one line if an MPI launcher started several ranks and no call to MPI was seen, unless
-// there was a line about it at the start (static_library.h), or if there were sessions only.
+// there was a line about it at the start (static_library.h), or if there were sessions only. PyTorch's collectives need
+// no MPI, and its hooks say themselves what they did not see.
 void report_missing_mpi() {
   if (const int count = spawned.load(std::memory_order_relaxed); count > 0) {
     say("MPI_Comm_spawn started %d process%s, which the traces of this run do not show", count, count == 1 ? "" : "es");
@@ -55,6 +57,7 @@ void report_missing_mpi() {
         "communicators");
   }
   if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
+  if (getenv(record::env_pytorch) != nullptr) return;
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* ranks = getenv(launcher);
     if (ranks == nullptr || atoi(ranks) < 2 || has_static_mpi()) continue;
