@@ -22,6 +22,7 @@ namespace findings_bar {
 constexpr int icon_size = 12, icon_gap = 4;  // the gap is to the text
 
 QIcon icon_of(const ShownFinding& finding) {
+  if (finding.severity == analysis::Severity::info) return {};
   QPixmap icon(2 * (icon_size + icon_gap), 2 * icon_size);  // sharp on screens with two pixels for one
   icon.fill(Qt::transparent);
   QPainter painter(&icon);

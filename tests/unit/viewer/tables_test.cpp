@@ -361,6 +361,12 @@ TEST(FindingsBar, ListsTheReasonsOfTheReportInItsOrder) {
     QStringList entries;
     for (const QAction* action : all->actions()) entries << QString(action->text()).replace("&&", "&");
     EXPECT_EQ(entries, in_menu) << "the menu lists all in the same order";
+    const auto reasons = analysis::outline_of(report, analysis::Table::Place::documents).reasons;
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      EXPECT_EQ(all->actions()[static_cast<qsizetype>(1 + i)]->icon().isNull(),
+                reasons[i].severity == analysis::Severity::info)
+          << "it warns where the report does: " << reasons[i].text;
+    }
   }
 }
 
