@@ -34,25 +34,25 @@ void show_only_failures(QtMsgType type, const QMessageLogContext&, const QString
 // has no slice of that name.
 void apply_view(RunPage& page, const Options& options, std::function<void(const QString&)> missing) {
   ViewState& state = page.state();
-  if (!options.panel.isEmpty()) Q_EMIT state.panel_wanted(options.panel);
-  if (options.fold) state.set_all_collapsed(true);
-  if (options.counters) state.set_all_counters_unfolded(true);
-  if (options.iterations && !state.show_iterations(options.iterations->first, options.iterations->second)) {
+  if (!options.panel.isEmpty()) Q_EMIT state.commands.panel_wanted(options.panel);
+  if (options.fold) state.arrangement.set_all_collapsed(true);
+  if (options.counters) state.arrangement.set_all_counters_unfolded(true);
+  if (options.iterations && !state.time.show_iterations(options.iterations->first, options.iterations->second)) {
     throw Error(QString("--iterations: %1 has no iteration from %2 to %3")
                     .arg(page.run().path)
                     .arg(options.iterations->first)
                     .arg(options.iterations->second)
                     .toStdString());
   }
-  TimeRange wanted = state.axis().visible();
+  TimeRange wanted = state.time.axis().visible();
   if (options.iterations) {  // without the margin around them, where slices of other iterations are
-    wanted = state.range_of_iterations(options.iterations->first, options.iterations->second).value_or(wanted);
+    wanted = state.time.range_of_iterations(options.iterations->first, options.iterations->second).value_or(wanted);
   }
   if (options.from_ns || options.to_ns) {
-    const TimeRange view = options.iterations ? state.axis().visible() : state.axis().whole();
+    const TimeRange view = options.iterations ? state.time.axis().visible() : state.time.axis().whole();
     wanted = {options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
     if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
-    state.jump_to(wanted);
+    state.time.jump_to(wanted);
   }
   if (!options.at.isEmpty()) {
     const Destinations places = destinations(page.run(), options.at, true);
@@ -69,16 +69,17 @@ void apply_view(RunPage& page, const Options& options, std::function<void(const 
 
 // Selects the iteration, or shows the range of run A's time.
 void apply_view(ComparisonPage& page, const Options& options) {
-  if (options.fold) page.state_of_a().set_all_collapsed(true), page.state_of_b().set_all_collapsed(true);
+  if (options.fold)
+    page.state_of_a().arrangement.set_all_collapsed(true), page.state_of_b().arrangement.set_all_collapsed(true);
   if (options.iterations && !page.coupling().select_iteration(options.iterations->first)) {
     throw Error(
         QString("--iterations: the runs do not both have iteration %1").arg(options.iterations->first).toStdString());
   }
   if (!options.from_ns && !options.to_ns) return;
-  const TimeRange view = page.state_of_a().axis().visible();
+  const TimeRange view = page.state_of_a().time.axis().visible();
   const TimeRange wanted{options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
   if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
-  page.state_of_a().jump_to(wanted);
+  page.state_of_a().time.jump_to(wanted);
 }
 
 // `finish` waits until everything that was asked is computed, and `idle` returns whether it is.

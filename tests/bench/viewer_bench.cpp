@@ -18,6 +18,7 @@
 #include "tests/bench/viewer_scale.h"
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/appearance.h"
+#include "viewer/session/view_state.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
@@ -40,11 +41,11 @@ std::shared_ptr<const Run> run_of(std::int64_t slices, bool states = false) {
 
 struct Scene {
   explicit Scene(const std::shared_ptr<const Run>& run, double share)
-      : document(run), state(*run), rows(document, state), image(width, height, QImage::Format_RGB32) {
-    state.set_width(width - header_width);
-    state.set_all_collapsed(false);
+      : document(run), state(*run), rows(document, state.arrangement), image(width, height, QImage::Format_RGB32) {
+    state.time.set_width(width - header_width);
+    state.arrangement.set_all_collapsed(false);
     const double middle = (run->begin_ns + run->end_ns) / 2, half = share * (run->end_ns - run->begin_ns) / 2;
-    state.show_part({middle - half, middle + half});
+    state.time.show_part({middle - half, middle + half});
     rows.place(height - ruler_height);
   }
   DrawCounts paint(TimelinePainter& painter, int scroll_y = 0) {
@@ -75,7 +76,7 @@ void indexed_with_states(benchmark::State& state) { frames(state, true); }
 void naive(benchmark::State& state) {
   const auto run = run_of(state.range(0));
   Scene scene(run, 1.0 / static_cast<double>(state.range(1)));
-  const TimeAxis& axis = scene.state.axis();
+  const TimeAxis& axis = scene.state.time.axis();
   SliceColours colours(run->trace, Theme::light());
   std::size_t rectangles = 0;
   for (auto _ : state) {

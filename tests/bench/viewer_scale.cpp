@@ -105,7 +105,7 @@ class Bench {
     QCoreApplication::processEvents();
     draw();
     timeline_ = page_->findChild<TimelineWidget*>();
-    state().pan(37);
+    state().time.pan(37);
     draw();
     const double usable = seconds_since_start(), usable_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
     print("slices") << double(page_->run().slices) / 1e6 << " million on " << page_->run().ranks.size() << " ranks\n";
@@ -117,16 +117,16 @@ class Bench {
 
   // Moves and draws 300 times, as a user would: closer at the pointer, along, away again, and over the rows.
   void draw_frames(const char* what) {
-    state().show_all();
+    state().time.show_all();
     timeline_->verticalScrollBar()->setValue(0);
     measure_frames(what, [&](int frame) {
-      const int width = state().axis().width();
+      const int width = state().time.axis().width();
       if (frame < 80) {
-        state().zoom(0.3 * width, 0.92);
+        state().time.zoom(0.3 * width, 0.92);
       } else if (frame < 180) {
-        state().pan(frame % 2 == 0 ? 37 : 90);
+        state().time.pan(frame % 2 == 0 ? 37 : 90);
       } else if (frame < 260) {
-        state().zoom(0.6 * width, 1 / 0.92);
+        state().time.zoom(0.6 * width, 1 / 0.92);
       } else {
         scroll(60);
       }
@@ -136,13 +136,13 @@ class Bench {
   // Over the rows, from the first one on and back from the last one, in steps that take it through all of them if that
   // needs less than a screen each; at the whole run and closer.
   void scroll_frames(const char* what) {
-    state().show_all();
+    state().time.show_all();
     QScrollBar* bar = timeline_->verticalScrollBar();
     bar->setValue(0);
     const int step = std::clamp(bar->maximum() / 250, 40, 600);
     bool up = false;
     measure_frames(what, [&](int frame) {
-      if (frame == 150) state().zoom(0.5 * state().axis().width(), 0.01);
+      if (frame == 150) state().time.zoom(0.5 * state().time.axis().width(), 0.01);
       if (bar->value() == bar->minimum() || bar->value() == bar->maximum()) up = bar->value() != bar->minimum();
       scroll(up ? -step : step);
     });
@@ -161,13 +161,13 @@ class Bench {
   }
 
   void use_everything() {
-    act("folding", {[this] { state().set_all_collapsed(true); }});
-    act("unfolding all ranks", {[this] { state().set_all_collapsed(false); }});
+    act("folding", {[this] { state().arrangement.set_all_collapsed(true); }});
+    act("unfolding all ranks", {[this] { state().arrangement.set_all_collapsed(false); }});
     act("selecting a slice", {[this] { select("forward"); }, [this] { select("backward"); }});
     act("selecting a call of all ranks", {[this] { select("MPI_Allreduce"); }});
     std::vector<std::function<void()>> drag;
     const QSize size = timeline_->viewport()->size();
-    const int left = state().names_width() + 200, y = size.height() / 2;
+    const int left = state().time.names_width() + 200, y = size.height() / 2;
     drag.emplace_back([=, this] { mouse(QEvent::MouseButtonPress, {left, y}); });
     for (int x = left + 20; x < size.width() - 60; x += 20) {
       drag.emplace_back([=, this] { mouse(QEvent::MouseMove, {x, y}); });
@@ -176,15 +176,15 @@ class Bench {
     for (const PanelKind& kind : panel_kinds()) {
       if (kind.place != PanelKind::Place::tab) continue;
       const QString title = kind.title;
-      act("opening " + title.toStdString(), {[=, this] { Q_EMIT state().panel_wanted(title); }});
+      act("opening " + title.toStdString(), {[=, this] { Q_EMIT state().commands.panel_wanted(title); }});
       act("a range beside " + title.toStdString(), drag);
-      act("no range beside it", {[this] { state().select_range(std::nullopt); }});
+      act("no range beside it", {[this] { state().selection.select_range(std::nullopt); }});
     }
-    act("zooming to a slice", {[this] { state().zoom_to_selection(); }});
-    act("sorting the ranks", {[this] { state().sort_ranks(ViewState::RankOrder::waiting_caused); },
-                              [this] { state().sort_ranks(ViewState::RankOrder::number); }});
-    act("hiding and showing the panels",
-        {[this] { state().set_panels_shown(false); }, [this] { state().set_panels_shown(true); }});
+    act("zooming to a slice", {[this] { state().selection.fill_view(); }});
+    act("sorting the ranks", {[this] { state().arrangement.sort_ranks(Arrangement::RankOrder::waiting_caused); },
+                              [this] { state().arrangement.sort_ranks(Arrangement::RankOrder::number); }});
+    act("hiding and showing the panels", {[this] { state().arrangement.set_panels_shown(false); },
+                                          [this] { state().arrangement.set_panels_shown(true); }});
   }
 
   void search() {
@@ -265,7 +265,7 @@ class Bench {
     const auto& slices = run.trace.ranks[rank].tracks.front().slices;
     for (std::size_t i = slices.size(); i-- > 0;) {
       if (run.trace.kind_of(slices, i).name == id) {
-        return state().reveal({.rank = rank, .track = 0, .slice = std::uint32_t(i)});
+        return state().selection.reveal({.rank = rank, .track = 0, .slice = std::uint32_t(i)});
       }
     }
   }

@@ -67,15 +67,15 @@ ComparisonPage::ComparisonPage(std::shared_ptr<const Run> a, std::shared_ptr<con
   auto* below = new QWidget;
   auto* below_layout = comparison_page::column(below);
   below_layout->addWidget(new Legend(a_.document, a_.state));
-  table_ = new DifferencesTable(a_.document, a_.state, b_.document, b_.state, coupling_);
+  table_ = new DifferencesTable(a_.document, a_.state.selection, b_.document, b_.state.selection, coupling_);
   below_layout->addWidget(table_, 1);
   splitter->addWidget(below);
   splitter->setSizes({300, 300, 300});
   layout->addWidget(splitter, 1);
   connect(&coupling_, &Coupling::aligned, this, &ComparisonPage::show_alignment);
   for (Side* side : {&a_, &b_}) {
-    connect(&side->state, &ViewState::view_changed, this, &TabPage::status_changed);
-    connect(&side->state, &ViewState::range_changed, this, &TabPage::status_changed);
+    connect(&side->state.time, &VisibleTime::view_changed, this, &TabPage::status_changed);
+    connect(&side->state.selection, &Selection::range_changed, this, &TabPage::status_changed);
     show_waiting(side->document, side->state);
   }
   setFocusProxy(a_.timeline);
@@ -132,7 +132,7 @@ QWidget* ComparisonPage::make_side(Side& side, const QString& letter) {
   side.timeline->setAccessibleName("Timeline of run " + letter);
   // With and without a scroll bar, the axes would have different widths.
   side.timeline->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
-  if (side.document.run().ranks.size() > 1) side.state.set_all_collapsed(true);
+  if (side.document.run().ranks.size() > 1) side.state.arrangement.set_all_collapsed(true);
   layout->addWidget(side.timeline, 1);
   return widget;
 }
@@ -144,9 +144,9 @@ QString ComparisonPage::title() const {
 }
 
 QString ComparisonPage::status() const {
-  const TimeRange view = a_.state.axis().visible();
+  const TimeRange view = a_.state.time.axis().visible();
   QStringList parts{duration_text(std::llround(view.length())) + " in view"};
-  const auto here = a_.state.selected_range(), there = b_.state.selected_range();
+  const auto here = a_.state.selection.range(), there = b_.state.selection.range();
   if (here && there) {
     parts << QString("%1 of A and %2 of B selected")
                  .arg(duration_text(std::llround(here->length())), duration_text(std::llround(there->length())));

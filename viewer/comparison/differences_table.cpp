@@ -84,10 +84,9 @@ QString where(const Stretch& a, const Stretch& b) {
 
 }  // namespace differences_table
 
-DifferencesTable::DifferencesTable(Document& a, ViewState& state_of_a, Document& b, ViewState& state_of_b,
-                                   const Coupling& coupling)
-    : TablePanel(a, state_of_a, differences_table::kind()), other_(b), other_state_(state_of_b), coupling_(coupling) {
-  connect(&state_of_b, &ViewState::range_changed, this, [this] { set_stale(); });
+DifferencesTable::DifferencesTable(Document& a, Selection& in_a, Document& b, Selection& in_b, const Coupling& coupling)
+    : TablePanel(a, in_a, differences_table::kind()), other_(b), other_selection_(in_b), coupling_(coupling) {
+  connect(&in_b, &Selection::range_changed, this, [this] { set_stale(); });
 }
 
 void DifferencesTable::set_comparison(std::shared_ptr<const analysis::RunComparison> comparison) {
@@ -102,7 +101,7 @@ void DifferencesTable::refresh() {
   note_->setText("computing…");
   const auto iteration = coupling_.selected_iteration();
   const Stretch here{selected_part(), iteration};
-  const Stretch there{{other_state_.selected_range(), other_state_.selected_ranks()}, iteration};
+  const Stretch there{{other_selection_.range(), other_selection_.ranks()}, iteration};
   const auto make = [a = document_.shared_run(), b = other_.shared_run(), comparison = comparison_, here,
                      there](const Ticket& ticket) {
     const std::vector<NameDifference> names = name_differences(*a, here, *b, there, ticket);

@@ -16,7 +16,7 @@ class DifferencesTable : public TablePanel {
 
  public:
   // A click on a row goes to the longest slice of the name in run A.
-  DifferencesTable(Document& a, ViewState& state_of_a, Document& b, ViewState& state_of_b, const Coupling& coupling);
+  DifferencesTable(Document& a, Selection& in_a, Document& b, Selection& in_b, const Coupling& coupling);
 
   // The verdicts, as soon as they are known.
   void set_comparison(std::shared_ptr<const analysis::RunComparison> comparison);
@@ -26,7 +26,7 @@ class DifferencesTable : public TablePanel {
 
  private:
   Document& other_;
-  ViewState& other_state_;
+  Selection& other_selection_;
   const Coupling& coupling_;
   std::shared_ptr<const analysis::RunComparison> comparison_;
 };

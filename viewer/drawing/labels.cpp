@@ -4,6 +4,7 @@
 #include <QFontMetrics>
 
 #include "viewer/drawing/palette.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

@@ -11,12 +11,13 @@
 #include <QString>
 #include <QStringList>
 
-#include "viewer/session/view_state.h"
+#include "analysis/trace/trace.h"
+#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 
-constexpr int header_width = ViewState::default_names_width;  // the column of names until it is widened, in pixels
-constexpr int ruler_height = 30;                              // above the rows
+constexpr int header_width = default_names_width;  // the column of names until it is widened, in pixels
+constexpr int ruler_height = 30;                   // above the rows
 
 // How many calls of the painter a drawing took; tests compare it with the number of pixels.
 struct DrawCounts {

@@ -188,8 +188,8 @@ QVariant BreakdownModel::headerData(int section, Qt::Orientation orientation, in
   return role == Qt::DisplayRole ? QVariant(phase_text(phase)) : QVariant();
 }
 
-BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
-    : document_(document), state_(state), task_(document.background()), model_(document.run()) {
+BreakdownPanel::BreakdownPanel(Document& document, Selection& selection)
+    : document_(document), selection_(selection), task_(document.background()), model_(document.run()) {
   title_ = new QLabel;
   title_->setContentsMargins(12, 8, 12, 4);
   QFont bold = title_->font();
@@ -222,18 +222,18 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
   layout->setSpacing(0);
   layout->addWidget(title_);
   layout->addWidget(view_);
-  const auto go_to = [this](const QModelIndex& index) { state_.go_to({.rank = model_.rank_of(index.row())}); };
+  const auto go_to = [this](const QModelIndex& index) { selection_.go_to({.rank = model_.rank_of(index.row())}); };
   connect(view_, &QTableView::clicked, this, go_to);
   connect(view_, &QTableView::activated, this, go_to);
-  connect(&state, &ViewState::range_changed, this, &BreakdownPanel::fill);
+  connect(&selection, &Selection::range_changed, this, &BreakdownPanel::fill);
   connect(&document, &Document::analysed, this, [this] {
-    if (!state_.selected_range()) fill();
+    if (!selection_.range()) fill();
   });
   fill();
 }
 
 void BreakdownPanel::fill() {
-  const Part part{state_.selected_range(), state_.selected_ranks()};
+  const Part part{selection_.range(), selection_.ranks()};
   if (part.range) {
     // Beside the UI thread, so that dragging a range over many ranks stays smooth.
     return task_.start(

@@ -16,7 +16,7 @@
 #include "viewer/drawing/palette.h"
 #include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/selection.h"
 
 namespace paceline::viewer {
 
@@ -59,7 +59,7 @@ class BreakdownPanel : public QWidget {
   Q_OBJECT
 
  public:
-  BreakdownPanel(Document& document, ViewState& state);
+  BreakdownPanel(Document& document, Selection& selection);
 
   const QAbstractItemModel& table() const { return model_; }
   QString title() const { return title_->text(); }
@@ -73,7 +73,7 @@ class BreakdownPanel : public QWidget {
   void keep_bar_visible();
 
   Document& document_;
-  ViewState& state_;
+  Selection& selection_;
   Task task_;
   BreakdownModel model_;
   QLabel* title_;

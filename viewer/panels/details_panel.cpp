@@ -81,14 +81,14 @@ std::vector<SliceRef> partners_of(const Run& run, const SliceRef& ref) {
 using details::Facts;
 using details::text_of;
 
-DetailsPanel::DetailsPanel(Document& document, ViewState& state)
-    : document_(document), state_(state), task_(document.background()) {
+DetailsPanel::DetailsPanel(Document& document, Selection& selection)
+    : document_(document), selection_(selection), task_(document.background()) {
   setFrameShape(QFrame::NoFrame);
   setAccessibleName("Details");
   this->document()->setDocumentMargin(12);
-  connect(&state, &ViewState::selection_changed, this, &DetailsPanel::start);
+  connect(&selection, &Selection::slices_changed, this, &DetailsPanel::start);
   connect(&document, &Document::analysed, this, [this] {
-    if (!state_.selected()) fill();
+    if (!selection_.slice()) fill();
   });
   start();
 }
@@ -101,7 +101,7 @@ void DetailsPanel::changeEvent(QEvent* event) {
 void DetailsPanel::start() {
   scan_.reset();
   task_.cancel();
-  const auto slice = state_.selected();
+  const auto slice = selection_.slice();
   if (slice && !slice->mark) {
     task_.start([run = document_.shared_run(), ref = *slice](const Ticket& ticket) { return scan(*run, ref, ticket); },
                 [this](Scan done) {
@@ -122,7 +122,7 @@ DetailsPanel::Scan DetailsPanel::scan(const Run& run, const SliceRef& ref, const
   return scan;
 }
 
-void DetailsPanel::fill() { setHtml(state_.selected() ? slice_text(*state_.selected()) : run_text()); }
+void DetailsPanel::fill() { setHtml(selection_.slice() ? slice_text(*selection_.slice()) : run_text()); }
 
 QString DetailsPanel::run_text() const {
   const auto& ranks = run().trace.ranks;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/selection.h"
 
 namespace paceline::viewer {
 
@@ -16,7 +16,7 @@ class DetailsPanel : public QTextBrowser {
   Q_OBJECT
 
  public:
-  DetailsPanel(Document& document, ViewState& state);
+  DetailsPanel(Document& document, Selection& selection);
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -43,7 +43,7 @@ class DetailsPanel : public QTextBrowser {
   const Run& run() const { return document_.run(); }
 
   Document& document_;
-  ViewState& state_;
+  Selection& selection_;
   Task task_;
   std::optional<Scan> scan_;  // of the selected slice; empty while it is computed
 };

@@ -119,7 +119,8 @@ void FindingsBar::fill(const QString& verdict, const std::vector<ShownFinding>& 
   findings_.clear(), leading_.clear(), verdict_ = nullptr;
   all_->menu()->clear();
   if (!verdict.isEmpty()) {
-    verdict_ = add(findings_bar::first_clause(verdict), verdict, {}, [this] { Q_EMIT state_.panel_wanted("Report"); });
+    verdict_ = add(findings_bar::first_clause(verdict), verdict, {},
+                   [this] { Q_EMIT state_.commands.panel_wanted("Report"); });
   }
   for (const ShownFinding& finding : findings) {
     QToolButton* button =
@@ -144,7 +145,7 @@ void FindingsBar::show_report() {
   const QString text = first == nullptr ? findings_bar::first_clause(details)
                                         : QString("To change first: %1 (a step takes %2 less)")
                                               .arg(QString::fromStdString(first->title), share_text(1 - first->ratio));
-  add(text, details, {}, [this] { Q_EMIT state_.panel_wanted("What-if"); });
+  add(text, details, {}, [this] { Q_EMIT state_.commands.panel_wanted("What-if"); });
   fit();
 }
 
@@ -199,15 +200,16 @@ void FindingsBar::fit() {
 }
 
 void FindingsBar::go_to(const ShownFinding& finding) {
-  if (!finding.rank && !finding.range) return Q_EMIT state_.panel_wanted("Report");  // it has no place but its sentence
+  // It has no place but its sentence.
+  if (!finding.rank && !finding.range) return Q_EMIT state_.commands.panel_wanted("Report");
   if (finding.rank) {
-    state_.set_pinned(*finding.rank, true);
-    state_.set_collapsed(*finding.rank, false);
+    state_.arrangement.set_pinned(*finding.rank, true);
+    state_.arrangement.set_collapsed(*finding.rank, false);
   }
-  if (finding.iteration) state_.select_range(*finding.iteration);
-  state_.go_to({.rank = finding.rank, .range = finding.range});
-  if (finding.stacks) Q_EMIT state_.stacks_wanted(*finding.stacks);
-  Q_EMIT state_.timeline_wanted();
+  if (finding.iteration) state_.selection.select_range(*finding.iteration);
+  state_.selection.go_to({.rank = finding.rank, .range = finding.range});
+  if (finding.stacks) Q_EMIT state_.commands.stacks_wanted(*finding.stacks);
+  Q_EMIT state_.commands.timeline_wanted();
 }
 
 void FindingsBar::resizeEvent(QResizeEvent*) { fit(); }

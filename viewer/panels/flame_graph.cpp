@@ -13,7 +13,8 @@
 namespace paceline::viewer {
 
 FlameGraph::FlameGraph(Document& document, ViewState& state)
-    : LazyPanel(document, state),
+    : LazyPanel(document, state.selection),
+      state_(state),
       what_(new QComboBox),
       one_(new QSpinBox),
       other_(new QSpinBox),
@@ -62,8 +63,8 @@ FlameGraph::FlameGraph(Document& document, ViewState& state)
   for (QSpinBox* box : {one_, other_}) connect(box, &QSpinBox::valueChanged, this, [this] { set_stale(); });
   connect(find_, &QLineEdit::textChanged, this, &FlameGraph::show_status);
   connect(chart_, &FlameChart::chosen, this, &FlameGraph::choose);
-  connect(&state, &ViewState::range_changed, this, [this] { set_stale(); });
-  connect(&state, &ViewState::stacks_wanted, this, &FlameGraph::compare);
+  connect(&selection_, &Selection::range_changed, this, [this] { set_stale(); });
+  connect(&state.commands, &Commands::stacks_wanted, this, &FlameGraph::compare);
 }
 
 void FlameGraph::show_what(Show what) { what_->setCurrentIndex(int(what)); }
@@ -74,7 +75,7 @@ void FlameGraph::compare(const StackPlace& place) {
   one_->setValue(int(place.number));
   other_->setValue(other_->minimum());
   find_->setText(place.function);
-  Q_EMIT state_.panel_wanted("Flame graph");
+  Q_EMIT state_.commands.panel_wanted("Flame graph");
 }
 
 // The rank that others waited for longest, or the longest iteration, against all others.
@@ -93,7 +94,7 @@ void FlameGraph::set_limits() {
     if (length > longest) chosen = number, longest = length;
   };
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    if (shown() == Show::ranks) offer(run.trace.ranks[rank].rank, state_.waiting_caused_ns(rank));
+    if (shown() == Show::ranks) offer(run.trace.ranks[rank].rank, state_.arrangement.waiting_caused_ns(rank));
     if (shown() == Show::ranks) continue;
     for (const auto& iteration : run.index->iterations(rank)) {
       if (iteration.finished) offer(iteration.number, iteration.duration_ns);
@@ -169,7 +170,7 @@ void FlameGraph::show_status() {
 void FlameGraph::choose(std::uint32_t node) {
   const FlameNode& one = nodes()[node];
   if (chart_->tree().of != FlameTree::Of::ranges) return chart_->zoom_to(node == chart_->top() ? one.parent : node);
-  if (one.count > 0) state_.go_to({.slice = one.longest});
+  if (one.count > 0) selection_.go_to({.slice = one.longest});
 }
 
 }  // namespace paceline::viewer

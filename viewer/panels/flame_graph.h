@@ -10,6 +10,7 @@
 
 #include "viewer/panels/flame_chart.h"
 #include "viewer/panels/lazy_panel.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
@@ -38,6 +39,7 @@ class FlameGraph : public LazyPanel {
   void show_status();
   void compare(const StackPlace& place);  // with all others, its function highlighted; does nothing without samples
 
+  ViewState& state_;
   QComboBox* what_;
   QSpinBox *one_, *other_;  // numbers of ranks or iterations; below the least one, `other_` stands for all others
   QLineEdit* find_;

@@ -81,7 +81,7 @@ HeatValues heat_values(const analysis::RunAnalysis& figures) {
   return values;
 }
 
-HeatMap::HeatMap(Document& document, ViewState& state) : LazyPanel(document, state) {
+HeatMap::HeatMap(Document& document, Selection& selection) : LazyPanel(document, selection) {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName("Lateness of each rank in each iteration");
   setMinimumSize(200, 80);
@@ -201,7 +201,7 @@ void HeatMap::go_to(const Cell& cell) {
   for (const analysis::Iteration& iteration : document_.run().index->iterations(cell.first)) {
     if (iteration.number != number) continue;
     const double begin = double(iteration.start_ns), length = double(iteration.duration_ns);
-    return state_.go_to({.rank = cell.first, .range = TimeRange{begin - 0.1 * length, begin + 1.1 * length}});
+    return selection_.go_to({.rank = cell.first, .range = TimeRange{begin - 0.1 * length, begin + 1.1 * length}});
   }
 }
 

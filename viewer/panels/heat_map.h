@@ -29,7 +29,7 @@ class HeatMap : public LazyPanel {
   Q_OBJECT
 
  public:
-  HeatMap(Document& document, ViewState& state);
+  HeatMap(Document& document, Selection& selection);
 
   const HeatValues& values() const { return values_; }
   // Of a rank and a column.

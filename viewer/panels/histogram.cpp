@@ -51,16 +51,16 @@ Durations durations_in(const Run& run, analysis::NameId name, const Part& part, 
   return found;
 }
 
-Histogram::Histogram(Document& document, ViewState& state) : LazyPanel(document, state) {
+Histogram::Histogram(Document& document, Selection& selection) : LazyPanel(document, selection) {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName("Durations of the slices of one name");
   setMinimumSize(200, 80);
-  connect(&state, &ViewState::selection_changed, this, [this] { set_stale(); });
-  connect(&state, &ViewState::range_changed, this, [this] { set_stale(); });
+  connect(&selection, &Selection::slices_changed, this, [this] { set_stale(); });
+  connect(&selection, &Selection::range_changed, this, [this] { set_stale(); });
 }
 
 void Histogram::refresh() {
-  const auto selected = state_.selected();
+  const auto selected = selection_.slice();
   task_.cancel();
   durations_ = {};
   cursor_.reset();
@@ -155,7 +155,7 @@ void Histogram::paintEvent(QPaintEvent*) {
     painter.fillRect(x, title_height, 1, bottom - title_height, QColor(theme.crosshair));
     painter.drawText(QRect(x + 3, title_height - 4, 60, 16), Qt::AlignVCenter | Qt::AlignLeft, text);
   }
-  if (const auto selected = state_.selected(); selected && !selected->mark) {
+  if (const auto selected = selection_.slice(); selected && !selected->mark) {
     const int x = column(double(slices_of(document_.run(), *selected).duration_ns[selected->slice]));
     const QPoint triangle[] = {{x - 5, bottom + 7}, {x + 5, bottom + 7}, {x, bottom}};
     painter.setBrush(QColor(theme.selection));
@@ -177,7 +177,7 @@ void Histogram::set_cursor(std::size_t bar) {
 
 void Histogram::go_to(std::size_t bar) {
   const Durations::Bar found = durations_.bars[bar];  // the selection computes the bars anew
-  if (found.count > 0) state_.go_to({.slice = found.longest});
+  if (found.count > 0) selection_.go_to({.slice = found.longest});
 }
 
 void Histogram::mousePressEvent(QMouseEvent* event) {

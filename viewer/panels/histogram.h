@@ -33,7 +33,7 @@ class Histogram : public LazyPanel {
   Q_OBJECT
 
  public:
-  Histogram(Document& document, ViewState& state);
+  Histogram(Document& document, Selection& selection);
 
   const Durations& durations() const { return durations_; }
   QString status() const { return status_; }

@@ -47,13 +47,13 @@ IterationRuler::IterationRuler(Document& document, ViewState& state)
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Iterations");
   if (iterations_.empty()) hide();  // showing it here would open a window of its own
-  connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
-  connect(&state, &ViewState::range_changed, this, qOverload<>(&QWidget::update));
+  connect(&state.time, &VisibleTime::view_changed, this, qOverload<>(&QWidget::update));
+  connect(&state.selection, &Selection::range_changed, this, qOverload<>(&QWidget::update));
 }
 
 const RunIteration* IterationRuler::at(double x) const {
-  const double time = state_.axis().time_at(x - state_.names_width());
-  if (x < state_.names_width()) return nullptr;
+  const double time = state_.time.axis().time_at(x - state_.time.names_width());
+  if (x < state_.time.names_width()) return nullptr;
   // The last one that has begun: ends of ranks may reach into the next iteration.
   const auto after =
       std::ranges::partition_point(iterations_, [&](const RunIteration& one) { return double(one.start_ns) <= time; });
@@ -62,8 +62,8 @@ const RunIteration* IterationRuler::at(double x) const {
 
 void IterationRuler::paintEvent(QPaintEvent*) {
   const Theme theme = Theme::of(palette());
-  const TimeAxis& axis = state_.axis();
-  const int names = state_.names_width();
+  const TimeAxis& axis = state_.time.axis();
+  const int names = state_.time.names_width();
   QPainter painter(this);
   painter.fillRect(rect(), QColor(theme.ruler));
   painter.fillRect(0, 0, names, height(), QColor(theme.header));
@@ -125,19 +125,19 @@ bool IterationRuler::event(QEvent* event) {
 
 void IterationRuler::mousePressEvent(QMouseEvent* event) {
   const RunIteration* iteration = at(event->position().x());
-  state_.select_range(iteration ? std::optional(TimeRange{double(iteration->start_ns), double(iteration->end_ns)})
-                                : std::nullopt);
+  state_.selection.select_range(
+      iteration ? std::optional(TimeRange{double(iteration->start_ns), double(iteration->end_ns)}) : std::nullopt);
 }
 
 void IterationRuler::mouseDoubleClickEvent(QMouseEvent* event) {
   const RunIteration* iteration = at(event->position().x());
   if (iteration == nullptr) return;
   const double begin = double(iteration->start_ns), length = double(iteration->end_ns) - begin;
-  state_.jump_to({begin - 0.03 * length, begin + 1.03 * length});
+  state_.time.jump_to({begin - 0.03 * length, begin + 1.03 * length});
 }
 
 void IterationRuler::wheelEvent(QWheelEvent* event) {
-  state_.turn_wheel(*event, event->position().x() - state_.names_width());
+  state_.time.turn_wheel(*event, event->position().x() - state_.time.names_width());
   event->accept();
 }
 

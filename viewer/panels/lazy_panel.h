@@ -9,13 +9,14 @@
 #include "viewer/panels/sight.h"
 #include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/selection.h"
 
 namespace paceline::viewer {
 
 class LazyPanel : public QWidget {
  public:
-  LazyPanel(Document& document, ViewState& state) : document_(document), state_(state), task_(document.background()) {}
+  LazyPanel(Document& document, Selection& selection)
+      : document_(document), selection_(selection), task_(document.background()) {}
 
  protected:
   // Begins to compute what the panel shows. Called when the panel is seen and out of date.
@@ -39,10 +40,10 @@ class LazyPanel : public QWidget {
   }
 
   // The selected range and its ranks; everything if nothing is selected.
-  Part selected_part() const { return {state_.selected_range(), state_.selected_ranks()}; }
+  Part selected_part() const { return {selection_.range(), selection_.ranks()}; }
 
   Document& document_;
-  ViewState& state_;
+  Selection& selection_;
   Task task_;
 
  private:

@@ -61,8 +61,8 @@ Legend::Legend(Document& document, ViewState& state)
     update();
   };
   connect(&document, &Document::analysed, this, place_again);
-  connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
-  connect(&state, &ViewState::folds_changed, this, place_again);
+  connect(&state.time, &VisibleTime::view_changed, this, qOverload<>(&QWidget::update));
+  connect(&state.arrangement, &Arrangement::folds_changed, this, place_again);
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   policy.setHeightForWidth(true);
   setSizePolicy(policy);
@@ -76,7 +76,7 @@ Legend::Places Legend::place(int width) const {
     entries.push_back({"waiting", Mark::waiting});
   }
   if (unrecorded_) entries.push_back({"not recorded", Mark::unrecorded});
-  if (states_ && state_.states_shown()) {
+  if (states_ && state_.arrangement.states_shown()) {
     for (const analysis::ThreadState state : state_order) {
       entries.push_back({state_text(state), Mark::state, int(state)});
     }
@@ -85,7 +85,7 @@ Legend::Places Legend::place(int width) const {
   // have no room go to a second line, the states of threads together.
   const QFontMetrics metrics(with_size(font(), 11));
   const int title_width = 12 + metrics.horizontalAdvance("Phases") + 12;
-  int left = state_.names_width(), to_text = 18, gap = 22, needed = 0;
+  int left = state_.time.names_width(), to_text = 18, gap = 22, needed = 0;
   for (const Entry& entry : entries) needed += to_text + metrics.horizontalAdvance(entry.text) + gap;
   if (left + needed - gap > width) left = title_width, to_text = 15, gap = 8;
   const auto width_of = [&](const Entry& entry) { return to_text + metrics.horizontalAdvance(entry.text); };

@@ -7,7 +7,7 @@
 
 namespace paceline::viewer {
 
-NotesPanel::NotesPanel(Document&, ViewState& state) : QTableWidget(0, 2), state_(state) {
+NotesPanel::NotesPanel(Document&, VisibleTime& time) : QTableWidget(0, 2), time_(time) {
   setAccessibleName("Bookmarks and their notes");
   setHorizontalHeaderLabels({"Time", "Note: a double click edits it; M on the timeline sets a bookmark"});
   setFrameShape(QFrame::NoFrame);
@@ -20,7 +20,7 @@ NotesPanel::NotesPanel(Document&, ViewState& state) : QTableWidget(0, 2), state_
   horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   horizontalHeader()->setStretchLastSection(true);
   setColumnWidth(time_column, 160);
-  connect(&state, &ViewState::bookmarks_changed, this, &NotesPanel::fill);
+  connect(&time, &VisibleTime::bookmarks_changed, this, &NotesPanel::fill);
   connect(this, &QTableWidget::cellChanged, this, &NotesPanel::take_text);
   connect(this, &QTableWidget::cellClicked, this, [this](int row) { go_to(row); });
   fill();
@@ -29,8 +29,8 @@ NotesPanel::NotesPanel(Document&, ViewState& state) : QTableWidget(0, 2), state_
 void NotesPanel::fill() {
   if (filling_) return;  // this panel made the change
   filling_ = true;
-  const auto& bookmarks = state_.bookmarks();
-  const double span = state_.axis().whole().length();
+  const auto& bookmarks = time_.bookmarks();
+  const double span = time_.axis().whole().length();
   setRowCount(static_cast<int>(bookmarks.size()));
   for (int row = 0; row < rowCount(); ++row) {
     const Bookmark& bookmark = bookmarks[static_cast<std::size_t>(row)];
@@ -44,18 +44,18 @@ void NotesPanel::fill() {
 
 void NotesPanel::take_text(int row, int column) {
   if (filling_ || column != text_column) return;
-  std::vector<Bookmark> bookmarks = state_.bookmarks();
+  std::vector<Bookmark> bookmarks = time_.bookmarks();
   if (static_cast<std::size_t>(row) >= bookmarks.size()) return;
   bookmarks[static_cast<std::size_t>(row)].text = item(row, text_column)->text();
   filling_ = true;
-  state_.set_bookmarks(std::move(bookmarks));
+  time_.set_bookmarks(std::move(bookmarks));
   filling_ = false;
 }
 
 void NotesPanel::go_to(int row) {
-  const double time = state_.bookmarks()[static_cast<std::size_t>(row)].time_ns;
-  const double half = state_.axis().visible().length() / 2;
-  state_.jump_to({time - half, time + half});
+  const double time = time_.bookmarks()[static_cast<std::size_t>(row)].time_ns;
+  const double half = time_.axis().visible().length() / 2;
+  time_.jump_to({time - half, time + half});
 }
 
 }  // namespace paceline::viewer

@@ -5,7 +5,7 @@
 #include <QTableWidget>
 
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/visible_time.h"
 
 namespace paceline::viewer {
 
@@ -13,7 +13,7 @@ class NotesPanel : public QTableWidget {
   Q_OBJECT
 
  public:
-  NotesPanel(Document& document, ViewState& state);
+  NotesPanel(Document& document, VisibleTime& time);
 
   enum Column { time_column, text_column };
 
@@ -22,7 +22,7 @@ class NotesPanel : public QTableWidget {
   void take_text(int row, int column);  // that the user wrote
   void go_to(int row);
 
-  ViewState& state_;
+  VisibleTime& time_;
   bool filling_ = false;
 };
 

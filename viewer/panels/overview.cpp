@@ -61,8 +61,8 @@ struct Drawn {
 
 }  // namespace overview
 
-Overview::Overview(Document& document, ViewState& state)
-    : document_(document), state_(state), task_(document.background()) {
+Overview::Overview(Document& document, VisibleTime& time)
+    : document_(document), time_(time), task_(document.background()) {
   const int ranks = static_cast<int>(std::max<std::size_t>(1, document.run().ranks.size()));
   strips_ = std::min(ranks, overview::most_strips);
   strip_height_ = std::clamp(32 / strips_, 2, 12);
@@ -71,12 +71,12 @@ Overview::Overview(Document& document, ViewState& state)
   setMouseTracking(true);
   setAccessibleName("Overview of the whole run");
   setToolTip("The whole run. Drag the frame to move through it, and its handles to change where it begins or ends.");
-  connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
+  connect(&time, &VisibleTime::view_changed, this, qOverload<>(&QWidget::update));
   connect(&document, &Document::analysed, this, &Overview::start);
 }
 
 void Overview::start() {
-  drawn_width_ = state_.axis().width();
+  drawn_width_ = time_.axis().width();
   std::shared_ptr<const Insight> insight = document_.shared_insight();
   const auto work = [run = document_.shared_run(), insight, axis = axis(), strips = strips_, height = strip_height_,
                      theme = Theme::of(palette())](const Ticket& ticket) {
@@ -93,13 +93,13 @@ void Overview::start() {
 }
 
 TimeAxis Overview::axis() const {
-  TimeAxis axis(state_.axis().whole().begin_ns, state_.axis().whole().end_ns);
-  axis.set_width(state_.axis().width());  // in line with the timeline, which is narrower by its scroll bar
+  TimeAxis axis(time_.axis().whole().begin_ns, time_.axis().whole().end_ns);
+  axis.set_width(time_.axis().width());  // in line with the timeline, which is narrower by its scroll bar
   return axis;
 }
 
 int Overview::column_of(double time_ns) const {
-  return state_.names_width() + static_cast<int>(std::lround(axis().x_of(time_ns)));
+  return time_.names_width() + static_cast<int>(std::lround(axis().x_of(time_ns)));
 }
 
 void Overview::paint_skew(QPainter& painter, const Theme& theme) {
@@ -107,7 +107,7 @@ void Overview::paint_skew(QPainter& painter, const Theme& theme) {
   const double most = *std::ranges::max_element(skew_ns_);
   const int room = skew_height() - 2, bottom = margin + height_of_strips() + skew_height();
   const bool known = analysis::any_timed(document_.insight()->figures.collectives);
-  painter.drawText(QRect(12, bottom - skew_height(), state_.names_width() - 24, skew_height()),
+  painter.drawText(QRect(12, bottom - skew_height(), time_.names_width() - 24, skew_height()),
                    Qt::AlignVCenter | Qt::AlignLeft,
                    most > 0 ? "Arrival skew, at most " + duration_text(std::int64_t(most))
                    : known  ? QString("No arrival skew")
@@ -115,14 +115,14 @@ void Overview::paint_skew(QPainter& painter, const Theme& theme) {
   const QColor colour(phase_colour(analysis::Phase::communication, theme));
   for (std::size_t x = 0; x < skew_ns_.size() && most > 0; ++x) {
     const int tall = static_cast<int>(std::ceil(room * skew_ns_[x] / most));
-    painter.fillRect(state_.names_width() + int(x), bottom - tall, 1, tall, colour);
+    painter.fillRect(time_.names_width() + int(x), bottom - tall, 1, tall, colour);
   }
 }
 
 void Overview::paintEvent(QPaintEvent*) {
-  if (drawn_width_ != state_.axis().width()) start();
+  if (drawn_width_ != time_.axis().width()) start();
   const Theme theme = Theme::of(palette());
-  const int names = state_.names_width();
+  const int names = time_.names_width();
   QPainter painter(this);
   painter.fillRect(rect(), QColor(theme.background));
   painter.fillRect(0, 0, names, height(), QColor(theme.header));
@@ -134,15 +134,15 @@ void Overview::paintEvent(QPaintEvent*) {
   painter.drawText(QRect(12, 0, names - 24, height() - skew_height()), Qt::AlignVCenter | Qt::AlignLeft,
                    "Whole run, " + length_text(run.end_ns - run.begin_ns));
   // While another width is being drawn, the picture of the last one is stretched.
-  painter.drawImage(QRect(names, margin, state_.axis().width(), height_of_strips()), image_);
+  painter.drawImage(QRect(names, margin, time_.axis().width(), height_of_strips()), image_);
   paint_skew(painter, theme);
   const int left = left_handle(), right = std::max(left + 3, right_handle());
   QColor veil(theme.background);
   veil.setAlpha(theme.dark ? 150 : 165);
-  painter.fillRect(state_.names_width(), 0, left - state_.names_width(), height() - 1, veil);
+  painter.fillRect(time_.names_width(), 0, left - time_.names_width(), height() - 1, veil);
   painter.fillRect(right, 0, width() - right, height() - 1, veil);
   const QColor edge = palette().color(QPalette::Highlight);
-  if (state_.axis().visible() != state_.axis().whole()) {
+  if (time_.axis().visible() != time_.axis().whole()) {
     painter.setPen(QPen(edge, 2));
     painter.drawRect(QRect(left, 1, right - left, height() - 3));
   }
@@ -174,8 +174,8 @@ void Overview::changeEvent(QEvent* event) {
 void Overview::mousePressEvent(QMouseEvent* event) {
   drag_ = drag_at(event->position().x());
   if (drag_ != Drag::frame) return;
-  const double x = event->position().x() - state_.names_width();
-  const TimeRange view = state_.axis().visible();
+  const double x = event->position().x() - time_.names_width();
+  const TimeRange view = time_.axis().visible();
   const double time = axis().time_at(x);
   // The frame is gripped where it is pressed. A press elsewhere moves its middle to the pointer.
   const bool inside = time >= view.begin_ns && time <= view.end_ns;
@@ -188,21 +188,21 @@ void Overview::mouseMoveEvent(QMouseEvent* event) {
     setCursor(drag_at(event->position().x()) == Drag::frame ? Qt::PointingHandCursor : Qt::SizeHorCursor);
     return;
   }
-  const double x = event->position().x() - state_.names_width();
-  const TimeRange view = state_.axis().visible();
+  const double x = event->position().x() - time_.names_width();
+  const TimeRange view = time_.axis().visible();
   const double half = view.length() / 2, shortest = TimeAxis::shortest_view_ns;
   if (drag_ == Drag::left) {
-    state_.show_part({std::min(axis().time_at(x), view.end_ns - shortest), view.end_ns});
+    time_.show_part({std::min(axis().time_at(x), view.end_ns - shortest), view.end_ns});
   } else if (drag_ == Drag::right) {
-    state_.show_part({view.begin_ns, std::max(axis().time_at(x), view.begin_ns + shortest)});
+    time_.show_part({view.begin_ns, std::max(axis().time_at(x), view.begin_ns + shortest)});
   } else {
     const double time = axis().time_at(x + grip_);
-    state_.show_part({time - half, time + half});
+    time_.show_part({time - half, time + half});
   }
 }
 
 void Overview::wheelEvent(QWheelEvent* event) {
-  state_.turn_wheel(*event, event->position().x() - state_.names_width());
+  time_.turn_wheel(*event, event->position().x() - time_.names_width());
   event->accept();
 }
 

@@ -11,7 +11,7 @@
 
 #include "viewer/drawing/palette.h"
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/visible_time.h"
 
 namespace paceline::viewer {
 
@@ -19,7 +19,7 @@ class Overview : public QWidget {
   Q_OBJECT
 
  public:
-  Overview(Document& document, ViewState& state);
+  Overview(Document& document, VisibleTime& time);
 
   QSize sizeHint() const override { return {400, height_of_strips() + skew_height() + 2 * margin}; }
   QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
@@ -29,8 +29,8 @@ class Overview : public QWidget {
   // The longest wait that ends in each column, in ns; empty until the run is analysed.
   const std::vector<double>& skew_ns() const { return skew_ns_; }
   // Where the handles of the frame are.
-  int left_handle() const { return column_of(state_.axis().visible().begin_ns); }
-  int right_handle() const { return column_of(state_.axis().visible().end_ns); }
+  int left_handle() const { return column_of(time_.axis().visible().begin_ns); }
+  int right_handle() const { return column_of(time_.axis().visible().end_ns); }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -51,7 +51,7 @@ class Overview : public QWidget {
   TimeAxis axis() const;  // the whole run over this widget's width
 
   Document& document_;
-  ViewState& state_;
+  VisibleTime& time_;
   Task task_;
   int strips_ = 1, strip_height_ = 0;
   QImage image_;  // of the strips; empty until the first one is drawn

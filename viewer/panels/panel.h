@@ -6,8 +6,9 @@
 //     CountPanel(Document& document, ViewState& state);
 //   };
 //
-// It gets onto the page by one line of the table in panels.cpp. Panels at the bottom are docks: they share tabs, and
-// can be moved, floated and closed.
+// A panel that is about one part of the view state takes only that part, such as the Selection. It gets onto the page
+// by one line of the table in panels.cpp. Panels at the bottom are docks: they share tabs, and can be moved, floated
+// and closed.
 #pragma once
 
 #include <span>

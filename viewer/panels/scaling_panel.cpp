@@ -148,8 +148,8 @@ void SpeedUpChart::paintEvent(QPaintEvent*) {
   }
 }
 
-ScalingPanel::ScalingPanel(Document& document, ViewState& state)
-    : LazyPanel(document, state),
+ScalingPanel::ScalingPanel(Document& document, Selection& selection)
+    : LazyPanel(document, selection),
       add_(new QPushButton("Add runs…")),
       table_(new QPushButton("Add a table of runs…")),
       clear_(new QPushButton("Clear")),

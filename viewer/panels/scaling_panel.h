@@ -35,7 +35,7 @@ class ScalingPanel : public LazyPanel {
   Q_OBJECT
 
  public:
-  ScalingPanel(Document& document, ViewState& state);
+  ScalingPanel(Document& document, Selection& selection);
 
   // A run, a table of runs (CSV), or a directory without files, which stands for the runs in it.
   void add(const QString& path);

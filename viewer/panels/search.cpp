@@ -201,12 +201,12 @@ SearchBar::SearchBar(Document& document, ViewState& state)
     search(0);
     filter_->setChecked(false);
   });
-  connect(&state, &ViewState::filter_wanted, this, [this] {
+  connect(&state.commands, &Commands::filter_wanted, this, [this] {
     text_->setFocus(Qt::ShortcutFocusReason);
     text_->selectAll();
     if (!text_->text().isEmpty()) filter_->toggle();
   });
-  connect(&state, &ViewState::search_wanted, this, [this](const QString& text) {
+  connect(&state.commands, &Commands::search_wanted, this, [this](const QString& text) {
     text_->setFocus(Qt::ShortcutFocusReason);
     if (!text.isEmpty()) {
       text_->setText(text);
@@ -222,7 +222,7 @@ void SearchBar::search(int steps) {
   current_ = -1;
   if (searched_.isEmpty()) {
     task_.cancel();
-    state_.set_hits(nullptr);
+    state_.selection.set_hits(nullptr);
     return show_count();
   }
   count_->setText("searching…");
@@ -231,7 +231,7 @@ void SearchBar::search(int steps) {
   };
   task_.start(work, [this, steps](std::shared_ptr<const Hits> hits) {
     hits_ = std::move(hits);
-    state_.set_hits(HitList(hits_, &hits_->found));  // shares them
+    state_.selection.set_hits(HitList(hits_, &hits_->found));  // shares them
     show_count();
     go(steps);
   });
@@ -240,7 +240,7 @@ void SearchBar::search(int steps) {
 void SearchBar::filter(bool on) {
   filtering_.cancel();
   count_->clear();
-  if (!on) return state_.set_filter({}, {});
+  if (!on) return state_.arrangement.set_filter({}, {});
   std::optional<SliceFilter> filter;
   try {
     filter.emplace(text_->text());
@@ -254,12 +254,13 @@ void SearchBar::filter(bool on) {
   filtering_.start(work, [this, text = text_->text()](KindSets kinds) {
     const auto shows = [](const KindSet& set) { return std::ranges::find(*set, true) != set->end(); };
     if (std::ranges::none_of(kinds, shows)) count_->setText("nothing fits");
-    state_.set_filter(text, std::move(kinds));
+    state_.arrangement.set_filter(text, std::move(kinds));
   });
 }
 
 void SearchBar::step(int steps) {
-  if (filter_->isChecked() && text_->text() != state_.filter()) return filter(true);  // Enter after a change
+  // Enter after a change.
+  if (filter_->isChecked() && text_->text() != state_.arrangement.filter()) return filter(true);
   if (text_->text() != searched_) {
     search(steps);
   } else {
@@ -272,14 +273,15 @@ void SearchBar::go(int steps) {
   if (count == 0) return;
   current_ = current_ < 0 ? (steps > 0 ? 0 : count - 1) : ((current_ + steps) % count + count) % count;
   show_count();
-  state_.reveal_closely(hits_->found[static_cast<std::size_t>(current_)]);
+  state_.selection.reveal_closely(hits_->found[static_cast<std::size_t>(current_)]);
 }
 
 void SearchBar::show_count() {
   if (searched_.isEmpty()) {
     count_->clear();
   } else if (hits_->found.empty()) {
-    const bool tried = !filter_->isChecked() || searched_ != state_.filter();  // a condition need not be in a name
+    // A condition need not be in a name.
+    const bool tried = !filter_->isChecked() || searched_ != state_.arrangement.filter();
     const bool valid = search::pattern_of(searched_).isValid();
     count_->setText(!tried ? "" : valid ? "not found" : "not found; not a regular expression");
   } else {
@@ -297,7 +299,7 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
       return true;
     }
     if (key->key() == Qt::Key_Escape) {
-      Q_EMIT state_.timeline_wanted();
+      Q_EMIT state_.commands.timeline_wanted();
       return true;
     }
   }

@@ -167,8 +167,8 @@ void RunningQuery::stop() {
   if (state_->runner != nullptr) state_->runner->interrupt();
 }
 
-SqlConsole::SqlConsole(Document& document, ViewState& state)
-    : document_(document), state_(state), task_(document.background()) {
+SqlConsole::SqlConsole(Document& document, Selection& selection)
+    : document_(document), selection_(selection), task_(document.background()) {
   editor_ = new QPlainTextEdit(sql_console::example);
   editor_->setAccessibleName("SQL");
   editor_->setTabChangesFocus(true);
@@ -199,7 +199,7 @@ SqlConsole::SqlConsole(Document& document, ViewState& state)
   view_->verticalHeader()->setDefaultSectionSize(22);
   view_->horizontalHeader()->setResizeContentsPrecision(64);  // rows that are measured
   const auto go_to = [this](const QModelIndex& index) {
-    if (const Place& place = model_->place(index.row()); place.anywhere()) state_.go_to(place);
+    if (const Place& place = model_->place(index.row()); place.anywhere()) selection_.go_to(place);
   };
   connect(view_, &QTableView::clicked, this, go_to);
   connect(view_, &QTableView::activated, this, go_to);

@@ -39,7 +39,7 @@ class SqlConsole : public QWidget {
   Q_OBJECT
 
  public:
-  SqlConsole(Document& document, ViewState& state);
+  SqlConsole(Document& document, Selection& selection);
   ~SqlConsole() override;
 
   QPlainTextEdit& editor() { return *editor_; }
@@ -55,7 +55,7 @@ class SqlConsole : public QWidget {
   void show(QueryResult result);
 
   Document& document_;
-  ViewState& state_;
+  Selection& selection_;
   Task task_;
   std::shared_ptr<RunningQuery> running_;
   QPlainTextEdit* editor_;

@@ -121,8 +121,8 @@ QStringList TableModel::titles() const {
   return titles;
 }
 
-TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
-    : LazyPanel(document, state), kind_(std::move(kind)), model_(kind_.columns, kind_.sorted_by) {
+TablePanel::TablePanel(Document& document, Selection& selection, TableKind kind)
+    : LazyPanel(document, selection), kind_(std::move(kind)), model_(kind_.columns, kind_.sorted_by) {
   note_ = new CutLabel;
   note_->setContentsMargins(12, 6, 12, 4);
   note_->setTextFormat(Qt::PlainText);
@@ -171,9 +171,9 @@ TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
   connect(view_, &QTableView::clicked, this, &TablePanel::go_to);
   connect(view_, &QTableView::activated, this, &TablePanel::go_to);
   connect(&document, &Document::analysed, this, [this] { set_stale(); });
-  if (kind_.of_hits) connect(&state, &ViewState::hits_changed, this, [this] { set_stale(); });
-  if (kind_.of_slices) connect(&state, &ViewState::selection_changed, this, [this] { set_stale(); });
-  if (kind_.of_range) connect(&state, &ViewState::range_changed, this, [this] { set_stale(); });
+  if (kind_.of_hits) connect(&selection, &Selection::hits_changed, this, [this] { set_stale(); });
+  if (kind_.of_slices) connect(&selection, &Selection::slices_changed, this, [this] { set_stale(); });
+  if (kind_.of_range) connect(&selection, &Selection::range_changed, this, [this] { set_stale(); });
 }
 
 void TablePanel::refresh() {
@@ -183,8 +183,8 @@ void TablePanel::refresh() {
   TableQuestion question;
   question.run = document_.shared_run();
   question.insight = document_.shared_insight();
-  question.hits = state_.hits();
-  question.slices = state_.selected_slices();
+  question.hits = selection_.hits();
+  question.slices = selection_.slices();
   if (kind_.of_range) question.part = selected_part();
   task_.start([make = kind_.make, question](const Ticket& ticket) { return make(question, ticket); },
               [this](TableContent content) { show(std::move(content)); });
@@ -198,7 +198,7 @@ void TablePanel::show(TableContent content) {
 }
 
 void TablePanel::go_to(const QModelIndex& index) {
-  if (const Place& place = model_.place(index.row()); place.anywhere()) state_.go_to(place);
+  if (const Place& place = model_.place(index.row()); place.anywhere()) selection_.go_to(place);
 }
 
 // As text with tabs, which spreadsheets take.

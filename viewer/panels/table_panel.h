@@ -109,7 +109,7 @@ class TablePanel : public LazyPanel {
   Q_OBJECT
 
  public:
-  TablePanel(Document& document, ViewState& state, TableKind kind);
+  TablePanel(Document& document, Selection& selection, TableKind kind);
 
   const TableModel& model() const { return model_; }
   QTableView& view() { return *view_; }

@@ -116,7 +116,7 @@ WhatIfPanel::Slider WhatIfPanel::add_slider(QFormLayout* form, const char* label
   return made;
 }
 
-WhatIfPanel::WhatIfPanel(Document& document, ViewState& state) : LazyPanel(document, state) {
+WhatIfPanel::WhatIfPanel(Document& document, Selection& selection) : LazyPanel(document, selection) {
   auto* controls = new QWidget;
   auto* form = new QFormLayout(controls);
   form->setContentsMargins(12, 8, 12, 8);

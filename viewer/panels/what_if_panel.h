@@ -34,7 +34,7 @@ class WhatIfPanel : public LazyPanel {
   Q_OBJECT
 
  public:
-  WhatIfPanel(Document& document, ViewState& state);
+  WhatIfPanel(Document& document, Selection& selection);
 
   analysis::Changes changes() const;
   QString text() const { return shown_; }

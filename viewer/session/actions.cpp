@@ -11,10 +11,10 @@ namespace paceline::viewer {
 namespace action_rows {
 
 using State = ViewState;
-using enum ViewState::Step;
-using enum ViewState::RankOrder;
+using enum Commands::Step;
+using enum Arrangement::RankOrder;
 constexpr auto timeline = Action::Input::timeline, window = Action::Input::window, mouse = Action::Input::mouse;
-constexpr double key_zoom = 1.5, pan_share = ViewState::pan_share;
+constexpr double key_zoom = 1.5, pan_share = VisibleTime::pan_share;
 constexpr const char *move = "Move", *select = "Select and measure", *find = "Find and show", *runs = "Runs";
 constexpr const char *panels = "Panels", *panels_menu = "&Panels";
 constexpr const char *file_menu = "&File", *view_menu = "&View", *go_menu = "&Go", *help_menu = "&Help";
@@ -46,41 +46,42 @@ constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_t
                notes_title[] = "Notes", scaling_title[] = "Scaling", selected_title[] = "Selected";
 template <const char* title>
 void show_panel(State& state) {
-  Q_EMIT state.panel_wanted(title);
+  Q_EMIT state.commands.panel_wanted(title);
 }
 
-void zoom_middle(State& state, double factor) { state.zoom(state.axis().width() / 2.0, factor); }
+void zoom_middle(State& state, double factor) { state.time.zoom(state.time.axis().width() / 2.0, factor); }
 
 void show_end(State& state, bool first) {
-  const TimeRange whole = state.axis().whole();
-  const double length = state.axis().visible().length();
+  const TimeRange whole = state.time.axis().whole();
+  const double length = state.time.axis().visible().length();
   const double begin = first ? whole.begin_ns : whole.end_ns - length;
-  state.show_part({begin, begin + length});
+  state.time.show_part({begin, begin + length});
 }
 
 void zoom_to_slice(State& state) {
-  if (state.selected()) state.zoom_to(*state.selected());
+  if (state.selection.slice()) state.time.zoom_to(*state.selection.slice());
 }
 
 void pin_selected(State& state) {
-  if (const auto slice = state.selected()) state.set_pinned(slice->rank, !state.pinned(slice->rank));
+  Arrangement& ranks = state.arrangement;
+  if (const auto slice = state.selection.slice()) ranks.set_pinned(slice->rank, !ranks.pinned(slice->rank));
 }
 
 void hide_selected(State& state) {
-  if (const auto slice = state.selected()) state.set_rank_hidden(slice->rank, true);
+  if (const auto slice = state.selection.slice()) state.arrangement.set_rank_hidden(slice->rank, true);
 }
 
 void move_selected(State& state, int steps) {
-  if (const auto slice = state.selected()) state.move_rank(slice->rank, steps);
+  if (const auto slice = state.selection.slice()) state.arrangement.move_rank(slice->rank, steps);
 }
 
 void select_nothing(State& state) {
-  state.select(std::nullopt);
-  state.select_range(std::nullopt);
-  state.mark_time(std::nullopt);
+  state.selection.select(std::nullopt);
+  state.selection.select_range(std::nullopt);
+  state.time.mark_time(std::nullopt);
 }
 
-void pan_view(State& state, double share) { state.pan(share * state.axis().width()); }
+void pan_view(State& state, double share) { state.time.pan(share * state.time.axis().width()); }
 
 constexpr Action table[] = {
     {move, mouse, "Wheel", "zoom at the pointer"},
@@ -90,25 +91,27 @@ constexpr Action table[] = {
     {move, window, "Ctrl+Alt+W", "let the wheel alone scroll the rows, or zoom",
      [](State&) { set_wheel_scrolls(!wheel_scrolls()); }, view_menu, "Whee&l scrolls or zooms"},
     {move, mouse, "Drag the edge of the names", "make the column of names wider or narrower"},
-    {move, timeline, "F", "show the whole run", [](State& s) { s.show_all(); }, view_menu, "&Whole run"},
-    {move, timeline, "Backspace", views_help, [](State& s) { s.show_previous(); }, view_menu, "&Back"},
-    {move, timeline, "Shift+Backspace", views_help, [](State& s) { s.show_next(); }, view_menu, "Fo&rward"},
+    {move, timeline, "F", "show the whole run", [](State& s) { s.time.show_all(); }, view_menu, "&Whole run"},
+    {move, timeline, "Backspace", views_help, [](State& s) { s.time.show_previous(); }, view_menu, "&Back"},
+    {move, timeline, "Shift+Backspace", views_help, [](State& s) { s.time.show_next(); }, view_menu, "Fo&rward"},
     {move, window, "Ctrl++ Ctrl+=", middle_help, [](State& s) { zoom_middle(s, 0.5); }, view_menu, "Zoom &in"},
     {move, window, "Ctrl+-", middle_help, [](State& s) { zoom_middle(s, 2); }, view_menu, "Zoom &out"},
-    {move, timeline, "W + =", zoom_help, [](State& s) { s.zoom_at_pointer(1 / key_zoom); }},
-    {move, timeline, "S -", zoom_help, [](State& s) { s.zoom_at_pointer(key_zoom); }},
+    {move, timeline, "W + =", zoom_help, [](State& s) { s.time.zoom_at_pointer(1 / key_zoom); }},
+    {move, timeline, "S -", zoom_help, [](State& s) { s.time.zoom_at_pointer(key_zoom); }},
     {move, timeline, "A", pan_help, [](State& s) { pan_view(s, -pan_share); }},
     {move, timeline, "D", pan_help, [](State& s) { pan_view(s, pan_share); }},
     {move, timeline, "Home", ends_help, [](State& s) { show_end(s, true); }},
     {move, timeline, "End", ends_help, [](State& s) { show_end(s, false); }},
-    {move, timeline, "PgUp", page_help, [](State& s) { Q_EMIT s.page_wanted(-1); }},
-    {move, timeline, "PgDown", page_help, [](State& s) { Q_EMIT s.page_wanted(1); }},
-    {move, timeline, "]", iterations_help, [](State& s) { s.jump_to_iteration(1); }, go_menu, "&Next iteration"},
-    {move, timeline, "[", iterations_help, [](State& s) { s.jump_to_iteration(-1); }, go_menu, "&Previous iteration"},
-    {move, timeline, "M", "set or remove a bookmark at the pointer", [](State& s) { s.toggle_bookmark_here(); },
-     go_menu, "Set or remove &bookmark"},
-    {move, timeline, "N", marks_help, [](State& s) { s.jump_to_bookmark(true); }, go_menu, "Next boo&kmark"},
-    {move, timeline, "Shift+N", marks_help, [](State& s) { s.jump_to_bookmark(false); }, go_menu, "Previous bookm&ark"},
+    {move, timeline, "PgUp", page_help, [](State& s) { Q_EMIT s.commands.page_wanted(-1); }},
+    {move, timeline, "PgDown", page_help, [](State& s) { Q_EMIT s.commands.page_wanted(1); }},
+    {move, timeline, "]", iterations_help, [](State& s) { s.time.jump_to_iteration(1); }, go_menu, "&Next iteration"},
+    {move, timeline, "[", iterations_help, [](State& s) { s.time.jump_to_iteration(-1); }, go_menu,
+     "&Previous iteration"},
+    {move, timeline, "M", "set or remove a bookmark at the pointer",
+     [](State& s) { s.time.toggle_bookmark_here(s.selection.slice()); }, go_menu, "Set or remove &bookmark"},
+    {move, timeline, "N", marks_help, [](State& s) { s.time.jump_to_bookmark(true); }, go_menu, "Next boo&kmark"},
+    {move, timeline, "Shift+N", marks_help, [](State& s) { s.time.jump_to_bookmark(false); }, go_menu,
+     "Previous bookm&ark"},
 
     {select, mouse, "Click", "select a slice"},
     {select, mouse, "Ctrl + click, Shift + click", "select another slice as well, or no longer"},
@@ -116,71 +119,76 @@ constexpr Action table[] = {
     {select, mouse, "Shift + drag", "measure; the panel shows the phases of that range"},
     {select, mouse, "Ctrl + drag", "select a box: a range of time on some ranks"},
     {select, mouse, "Drag an edge of the range", "adjust it; the edge snaps to slices, unless Ctrl is held"},
-    {select, timeline, "R", "select the time of the selected slice", [](State& s) { s.select_range_of_slice(); },
-     go_menu, "&Range of the slice"},
-    {select, timeline, "Z", "zoom to the selection", [](State& s) { s.zoom_to_selection(); }, view_menu, "&Selection"},
+    {select, timeline, "R", "select the time of the selected slice",
+     [](State& s) { s.selection.select_range_of_slices(); }, go_menu, "&Range of the slice"},
+    {select, timeline, "Z", "zoom to the selection", [](State& s) { s.selection.fill_view(); }, view_menu,
+     "&Selection"},
     {select, timeline, "Return Enter", "zoom to the selected slice", &zoom_to_slice},
-    {select, timeline, "Left", step_help, [](State& s) { Q_EMIT s.step_wanted(previous); }},
-    {select, timeline, "Right", step_help, [](State& s) { Q_EMIT s.step_wanted(next); }},
-    {select, timeline, "Up", level_help, [](State& s) { Q_EMIT s.step_wanted(outward); }},
-    {select, timeline, "Down", level_help, [](State& s) { Q_EMIT s.step_wanted(inward); }},
-    {select, timeline, "Shift+Down", row_help, [](State& s) { Q_EMIT s.step_wanted(row_below); }},
-    {select, timeline, "Shift+Up", row_help, [](State& s) { Q_EMIT s.step_wanted(row_above); }},
-    {select, timeline, "Ctrl+Down", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_below); }},
-    {select, timeline, "Ctrl+Up", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_above); }},
-    {select, timeline, ",", name_help, [](State& s) { Q_EMIT s.step_wanted(previous_of_name); }, go_menu,
+    {select, timeline, "Left", step_help, [](State& s) { Q_EMIT s.commands.step_wanted(previous); }},
+    {select, timeline, "Right", step_help, [](State& s) { Q_EMIT s.commands.step_wanted(next); }},
+    {select, timeline, "Up", level_help, [](State& s) { Q_EMIT s.commands.step_wanted(out); }},
+    {select, timeline, "Down", level_help, [](State& s) { Q_EMIT s.commands.step_wanted(in); }},
+    {select, timeline, "Shift+Down", row_help, [](State& s) { Q_EMIT s.commands.step_wanted(row_below); }},
+    {select, timeline, "Shift+Up", row_help, [](State& s) { Q_EMIT s.commands.step_wanted(row_above); }},
+    {select, timeline, "Ctrl+Down", rank_help, [](State& s) { Q_EMIT s.commands.step_wanted(rank_below); }},
+    {select, timeline, "Ctrl+Up", rank_help, [](State& s) { Q_EMIT s.commands.step_wanted(rank_above); }},
+    {select, timeline, ",", name_help, [](State& s) { Q_EMIT s.commands.step_wanted(previous_same); }, go_menu,
      "Previous of the same na&me"},
-    {select, timeline, ".", name_help, [](State& s) { Q_EMIT s.step_wanted(next_of_name); }, go_menu,
+    {select, timeline, ".", name_help, [](State& s) { Q_EMIT s.commands.step_wanted(next_same); }, go_menu,
      "Next of the &same name"},
     {select, timeline, "J", "go to the work that a call started, or to the call",
-     [](State& s) { Q_EMIT s.partner_wanted(); }, go_menu, "Call or its &work"},
-    {select, timeline, "C", "show and hide the critical path", [](State& s) { s.set_path_shown(!s.path_shown()); },
-     view_menu, "Critical pat&h"},
+     [](State& s) { Q_EMIT s.commands.partner_wanted(); }, go_menu, "Call or its &work"},
+    {select, timeline, "C", "show and hide the critical path",
+     [](State& s) { s.arrangement.set_path_shown(!s.arrangement.path_shown()); }, view_menu, "Critical pat&h"},
     {select, timeline, "P", "pin and unpin the rank of the selection", &pin_selected},
     {select, timeline, "Shift+P", "pin and unpin the row of the selection",
-     [](State& s) { Q_EMIT s.row_pinning_wanted(); }, view_menu, "Pin or unpin the r&ow"},
+     [](State& s) { Q_EMIT s.commands.row_pinning_wanted(); }, view_menu, "Pin or unpin the r&ow"},
     {select, timeline, "K", "choose a colour for the name, for the phase of the selection",
-     [](State& s) { Q_EMIT s.colour_wanted(false); }, view_menu, "Colo&ur of the name…"},
+     [](State& s) { Q_EMIT s.commands.colour_wanted(false); }, view_menu, "Colo&ur of the name…"},
     {select, timeline, "Shift+K", "choose a colour for the name, for the phase of the selection",
-     [](State& s) { Q_EMIT s.colour_wanted(true); }, view_menu, "Colour of the phas&e…"},
+     [](State& s) { Q_EMIT s.commands.colour_wanted(true); }, view_menu, "Colour of the phas&e…"},
     {select, timeline, "Esc", "select nothing", &select_nothing},
 
     {find, window, "Ctrl+F", "find slices whose names contain a text or fit a regular expression",
-     [](State& s) { Q_EMIT s.search_wanted(); }, go_menu, "&Find…"},
+     [](State& s) { Q_EMIT s.commands.search_wanted(); }, go_menu, "&Find…"},
     {find, window, "Ctrl+G", "go to a time, an iteration, a rank or a name", nullptr, go_menu, "&Go to…",
      WindowAction::go_to},
-    {find, window, "Ctrl+Shift+F", "show only slices that fit a condition", [](State& s) { Q_EMIT s.filter_wanted(); },
-     go_menu, "F&ilter…"},
+    {find, window, "Ctrl+Shift+F", "show only slices that fit a condition",
+     [](State& s) { Q_EMIT s.commands.filter_wanted(); }, go_menu, "F&ilter…"},
     {find, mouse, "Return", hit_help},
     {find, mouse, "Shift+Return", hit_help},
     {find, mouse, "Click on a rank's name", "unfold and fold its rows"},
-    {find, window, "Ctrl+E", ranks_help, [](State& s) { s.set_all_collapsed(false); }, view_menu, "&Unfold all ranks"},
-    {find, window, "Ctrl+Shift+E", ranks_help, [](State& s) { s.set_all_collapsed(true); }, view_menu,
+    {find, window, "Ctrl+E", ranks_help, [](State& s) { s.arrangement.set_all_collapsed(false); }, view_menu,
+     "&Unfold all ranks"},
+    {find, window, "Ctrl+Shift+E", ranks_help, [](State& s) { s.arrangement.set_all_collapsed(true); }, view_menu,
      "&Fold all ranks"},
     {find, mouse, "Click on \"CPU time\"", "unfold and fold a rank's counters"},
-    {find, window, "Ctrl+U", counters_help, [](State& s) { s.set_all_counters_unfolded(true); }, view_menu,
+    {find, window, "Ctrl+U", counters_help, [](State& s) { s.arrangement.set_all_counters_unfolded(true); }, view_menu,
      "Unfold all &counters"},
-    {find, window, "Ctrl+Shift+U", counters_help, [](State& s) { s.set_all_counters_unfolded(false); }, view_menu,
-     "Fold all coun&ters"},
-    {find, window, "Ctrl+1", order_help, [](State& s) { s.sort_ranks(number); }, view_menu, "Sort by rank &number"},
-    {find, window, "Ctrl+2", order_help, [](State& s) { s.sort_ranks(host); }, view_menu, "Sort by &host"},
-    {find, window, "Ctrl+3", order_help, [](State& s) { s.sort_ranks(waiting_caused); }, view_menu,
+    {find, window, "Ctrl+Shift+U", counters_help, [](State& s) { s.arrangement.set_all_counters_unfolded(false); },
+     view_menu, "Fold all coun&ters"},
+    {find, window, "Ctrl+1", order_help, [](State& s) { s.arrangement.sort_ranks(number); }, view_menu,
+     "Sort by rank &number"},
+    {find, window, "Ctrl+2", order_help, [](State& s) { s.arrangement.sort_ranks(host); }, view_menu, "Sort by &host"},
+    {find, window, "Ctrl+3", order_help, [](State& s) { s.arrangement.sort_ranks(waiting_caused); }, view_menu,
      "Sort by &waiting caused"},
-    {find, window, "Ctrl+4", order_help, [](State& s) { s.sort_ranks(duration); }, view_menu, "Sort by &duration"},
-    {find, timeline, "H", hide_help, [](State& s) { Q_EMIT s.row_hiding_wanted(); }, view_menu,
+    {find, window, "Ctrl+4", order_help, [](State& s) { s.arrangement.sort_ranks(duration); }, view_menu,
+     "Sort by &duration"},
+    {find, timeline, "H", hide_help, [](State& s) { Q_EMIT s.commands.row_hiding_wanted(); }, view_menu,
      "Hide ro&ws of this name"},
     {find, timeline, "Shift+H", hide_help, &hide_selected, view_menu, "Hide ran&k"},
-    {find, window, "Ctrl+H", "show hidden rows and ranks again", [](State& s) { s.show_hidden(); }, view_menu,
-     "Show hi&dden rows and ranks"},
+    {find, window, "Ctrl+H", "show hidden rows and ranks again", [](State& s) { s.arrangement.show_hidden(); },
+     view_menu, "Show hi&dden rows and ranks"},
     {find, timeline, "Ctrl+Shift+Down", order_key_help, [](State& s) { move_selected(s, 1); }, view_menu,
      "Move rank do&wn"},
     {find, timeline, "Ctrl+Shift+Up", order_key_help, [](State& s) { move_selected(s, -1); }, view_menu,
      "Move rank u&p"},
     {find, timeline, "T", "show and hide the states of threads",
-     [](State& s) { s.set_states_shown(!s.states_shown()); }, view_menu, "States of &threads"},
+     [](State& s) { s.arrangement.set_states_shown(!s.arrangement.states_shown()); }, view_menu, "States of &threads"},
     {find, mouse, "Click on a host's name", "unfold and fold its ranks"},
-    {find, window, "Ctrl+P", "show and hide the panels", [](State& s) { s.set_panels_shown(!s.panels_shown()); },
-     view_menu, "Show or hide &panels"},
+    {find, window, "Ctrl+P", "show and hide the panels",
+     [](State& s) { s.arrangement.set_panels_shown(!s.arrangement.panels_shown()); }, view_menu,
+     "Show or hide &panels"},
 
     {find, window, "Ctrl+Alt+L", theme_help, nullptr, view_menu, "&Light theme", WindowAction::theme_light},
     {find, window, "Ctrl+Alt+D", theme_help, nullptr, view_menu, "&Dark theme", WindowAction::theme_dark},

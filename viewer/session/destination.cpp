@@ -115,24 +115,24 @@ Destinations destinations(const Run& run, const QString& typed, bool names) {
 void go_to(ViewState& state, const Destination& destination) {
   switch (destination.kind) {
     case Destination::Kind::time:
-      state.go_to_time(destination.time_ns);
+      state.time.go_to_time(destination.time_ns);
       break;
     case Destination::Kind::iteration: {
-      const RunIteration& iteration = state.run().iterations[destination.index];
+      const RunIteration& iteration = state.run.iterations[destination.index];
       const TimeRange range{double(iteration.start_ns), double(iteration.end_ns)};
-      state.jump_to({range.begin_ns - 0.03 * range.length(), range.end_ns + 0.03 * range.length()});
-      state.select_range(range);
+      state.time.jump_to({range.begin_ns - 0.03 * range.length(), range.end_ns + 0.03 * range.length()});
+      state.selection.select_range(range);
       break;
     }
     case Destination::Kind::rank:
-      state.set_collapsed(destination.index, false);
-      state.go_to({.rank = destination.index});
+      state.arrangement.set_collapsed(destination.index, false);
+      state.selection.go_to({.rank = destination.index});
       break;
     case Destination::Kind::name:
-      Q_EMIT state.search_wanted(destination.name);
+      Q_EMIT state.commands.search_wanted(destination.name);
       return;  // the keyboard goes to the search, where Enter leads to the next hit
   }
-  Q_EMIT state.timeline_wanted();
+  Q_EMIT state.commands.timeline_wanted();
 }
 
 }  // namespace paceline::viewer

@@ -13,7 +13,7 @@
 #include "analysis/run/run_analysis.h"
 #include "viewer/session/collective_index.h"
 #include "viewer/session/run.h"
-#include "viewer/session/view_state.h"
+#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 
@@ -47,6 +47,15 @@ class WaitTimeline {
  private:
   std::vector<Wait> waits_;           // by from_ns
   std::vector<std::int64_t> sum_ns_;  // of those before
+};
+
+// Whose stacks are compared with those of the others: a rank's or an iteration's, by its number.
+struct StackPlace {
+  enum class Of { rank, iteration };
+
+  Of of = Of::rank;
+  std::int64_t number = 0;
+  QString function = {};  // that explains the difference; may be empty
 };
 
 // A finding of the report, and where it can be seen.

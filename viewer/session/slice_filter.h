@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "viewer/session/arrangement.h"
 #include "viewer/session/background.h"
 #include "viewer/session/run.h"
-#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 

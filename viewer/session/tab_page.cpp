@@ -9,7 +9,7 @@ void TabPage::show_waiting(Document& document, ViewState& state) {
   connect(&document, &Document::analysed, this, [&document, &state] {
     std::vector<std::int64_t> caused;
     for (const auto& waits : document.insight()->figures.waits) caused.push_back(waits.caused_ns);
-    state.set_waiting_caused(caused);
+    state.arrangement.set_waiting_caused(caused);
   });
 }
 

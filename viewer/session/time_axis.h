@@ -15,6 +15,9 @@
 
 namespace paceline::viewer {
 
+// The column of names beside the axis, in pixels, until the user makes it wider.
+constexpr int default_names_width = 232;
+
 struct TimeRange {
   double begin_ns = 0, end_ns = 0;
   double length() const { return end_ns - begin_ns; }

@@ -16,7 +16,7 @@ namespace paceline::viewer {
 namespace view_file {
 
 constexpr const char* schema = "paceline.view/1";
-constexpr const char* orders[] = {"number", "host", "waiting caused", "duration", "own"};  // as ViewState::RankOrder
+constexpr const char* orders[] = {"number", "host", "waiting caused", "duration", "own"};  // as Arrangement::RankOrder
 
 QJsonArray range_json(const TimeRange& range) { return {range.begin_ns, range.end_ns}; }
 
@@ -86,35 +86,35 @@ QString view_file_of(const QString& run_path) { return QDir::cleanPath(run_path)
 
 QByteArray view_to_json(const ViewState& state, const QByteArray& layout) {
   using namespace view_file;
-  const Run& run = state.run();
+  const Run& run = state.run;
   QJsonObject view{{"schema", schema},
-                   {"view_ns", range_json(state.axis().visible())},
-                   {"order", orders[int(state.rank_order())]},
-                   {"names_width", state.names_width()},
-                   {"panels_shown", state.panels_shown()},
-                   {"states_shown", state.states_shown()},
+                   {"view_ns", range_json(state.time.axis().visible())},
+                   {"order", orders[int(state.arrangement.rank_order())]},
+                   {"names_width", state.time.names_width()},
+                   {"panels_shown", state.arrangement.panels_shown()},
+                   {"states_shown", state.arrangement.states_shown()},
                    {"layout", QString::fromLatin1(layout.toBase64())}};
-  if (const auto range = state.selected_range()) view["selected_ns"] = range_json(*range);
-  if (!state.selected_ranks().empty()) {
-    view["selected_ranks"] = ranks_json(run, [&](std::size_t rank) { return state.selected_ranks().contains(rank); });
+  if (const auto range = state.selection.range()) view["selected_ns"] = range_json(*range);
+  if (!state.selection.ranks().empty()) {
+    view["selected_ranks"] = ranks_json(run, [&](std::size_t rank) { return state.selection.ranks().contains(rank); });
   }
-  view["unfolded"] = ranks_json(run, [&](std::size_t rank) { return !state.collapsed(rank); });
-  view["pinned"] = ranks_json(run, [&](std::size_t rank) { return state.pinned(rank); });
-  view["hidden"] = ranks_json(run, [&](std::size_t rank) { return state.rank_hidden(rank); });
+  view["unfolded"] = ranks_json(run, [&](std::size_t rank) { return !state.arrangement.collapsed(rank); });
+  view["pinned"] = ranks_json(run, [&](std::size_t rank) { return state.arrangement.pinned(rank); });
+  view["hidden"] = ranks_json(run, [&](std::size_t rank) { return state.arrangement.rank_hidden(rank); });
   QJsonArray bookmarks, rows, own, pinned;
-  for (const auto& [rank, row] : state.pinned_rows()) {
+  for (const auto& [rank, row] : state.arrangement.pinned_rows()) {
     pinned.append(QJsonObject{{"rank", run.trace.ranks[rank].rank}, {"row", row}});
   }
   view["pinned_rows"] = pinned;
   view["colours"] = colours_json(*chosen_colours());
-  for (const Bookmark& bookmark : state.bookmarks()) {
+  for (const Bookmark& bookmark : state.time.bookmarks()) {
     bookmarks.append(QJsonObject{{"time_ns", bookmark.time_ns}, {"text", bookmark.text}});
   }
-  for (const QString& name : state.hidden_rows()) rows.append(name);
+  for (const QString& name : state.arrangement.hidden_rows()) rows.append(name);
   view["bookmarks"] = bookmarks;
   view["hidden_rows"] = rows;
-  if (state.rank_order() == ViewState::RankOrder::own) {
-    for (const RankGroup& group : state.groups()) {
+  if (state.arrangement.rank_order() == Arrangement::RankOrder::own) {
+    for (const RankGroup& group : state.arrangement.groups()) {
       for (const std::size_t rank : group.ranks) own.append(run.trace.ranks[rank].rank);
     }
     view["own_order"] = own;
@@ -132,10 +132,10 @@ QByteArray view_from_json(const QByteArray& text, const QString& file, ViewState
                                                                          : problem.errorString())
                     .toStdString());
   }
-  const Run& run = state.run();
+  const Run& run = state.run;
   const RankNumbers numbers(run);
   for (std::size_t order = 0; order < std::size(orders); ++order) {
-    if (view["order"].toString() == orders[order]) state.sort_ranks(static_cast<ViewState::RankOrder>(order));
+    if (view["order"].toString() == orders[order]) state.arrangement.sort_ranks(Arrangement::RankOrder(order));
   }
   if (view.contains("own_order")) {
     std::vector<std::size_t> own = numbers.of(view["own_order"]);
@@ -145,34 +145,34 @@ QByteArray view_from_json(const QByteArray& text, const QString& file, ViewState
     for (std::size_t rank = 0; rank < run.trace.ranks.size(); ++rank) {
       if (!seen.contains(rank)) own.push_back(rank);
     }
-    state.set_own_order(std::move(own));
+    state.arrangement.set_own_order(std::move(own));
   }
   if (view.contains("unfolded")) {
-    state.set_all_collapsed(true);
-    for (const std::size_t rank : numbers.of(view["unfolded"])) state.set_collapsed(rank, false);
+    state.arrangement.set_all_collapsed(true);
+    for (const std::size_t rank : numbers.of(view["unfolded"])) state.arrangement.set_collapsed(rank, false);
   }
-  for (const std::size_t rank : numbers.of(view["pinned"])) state.set_pinned(rank, true);
-  for (const std::size_t rank : numbers.of(view["hidden"])) state.set_rank_hidden(rank, true);
-  for (const QJsonValue& name : view["hidden_rows"].toArray()) state.hide_rows(name.toString());
+  for (const std::size_t rank : numbers.of(view["pinned"])) state.arrangement.set_pinned(rank, true);
+  for (const std::size_t rank : numbers.of(view["hidden"])) state.arrangement.set_rank_hidden(rank, true);
+  for (const QJsonValue& name : view["hidden_rows"].toArray()) state.arrangement.hide_rows(name.toString());
   for (const QJsonValue& row : view["pinned_rows"].toArray()) {
     for (const std::size_t rank : numbers.of(QJsonArray{row["rank"]})) {
-      state.set_row_pinned(rank, row["row"].toString(), true);
+      state.arrangement.set_row_pinned(rank, row["row"].toString(), true);
     }
   }
-  state.set_states_shown(view["states_shown"].toBool(true));
+  state.arrangement.set_states_shown(view["states_shown"].toBool(true));
   choose_colours(with_colours(*chosen_colours(), view["colours"]));
   std::vector<Bookmark> bookmarks;
   for (const QJsonValue& bookmark : view["bookmarks"].toArray()) {
     bookmarks.push_back({.time_ns = bookmark["time_ns"].toDouble(), .text = bookmark["text"].toString()});
   }
-  state.set_bookmarks(std::move(bookmarks));
-  if (view.contains("names_width")) state.set_names_width(view["names_width"].toInt());
-  if (const auto range = range_of(view["view_ns"])) state.show_part(*range);
+  state.time.set_bookmarks(std::move(bookmarks));
+  if (view.contains("names_width")) state.time.set_names_width(view["names_width"].toInt());
+  if (const auto range = range_of(view["view_ns"])) state.time.show_part(*range);
   if (const auto range = range_of(view["selected_ns"])) {
     const auto ranks = numbers.of(view["selected_ranks"]);
-    state.select_range(range, {ranks.begin(), ranks.end()});
+    state.selection.select_range(range, {ranks.begin(), ranks.end()});
   }
-  if (view.contains("panels_shown")) state.set_panels_shown(view["panels_shown"].toBool());
+  if (view.contains("panels_shown")) state.arrangement.set_panels_shown(view["panels_shown"].toBool());
   return QByteArray::fromBase64(view["layout"].toString().toLatin1());
 }
 

@@ -78,7 +78,7 @@ class Slice : public Part, public QAccessibleActionInterface {
   QAccessible::State state() const override {
     QAccessible::State state;
     state.selectable = state.focusable = true;
-    state.selected = timeline_.geometry().state.selected() == slice_;
+    state.selected = timeline_.geometry().state.selection.slice() == slice_;
     state.offscreen = rect().isEmpty();
     return state;
   }
@@ -113,7 +113,7 @@ class RowItem : public Part {
   }
   QAccessible::State state() const override {
     QAccessible::State state;
-    const auto& view = timeline_.geometry().state;
+    const Arrangement& view = timeline_.geometry().state.arrangement;
     const Row& row = *placed().row;
     state.expandable = row.is_strip();
     state.expanded = row.is_strip() && !view.collapsed(row.rank());
@@ -129,7 +129,7 @@ class RowItem : public Part {
  private:
   const PlacedRow& placed() const { return timeline_.rows().rows()[row_]; }
   Children& slices() const {
-    const TimeAxis& axis = timeline_.geometry().state.axis();
+    const TimeAxis& axis = timeline_.geometry().state.time.axis();
     const std::vector<SliceRef> in_view = placed().row->slices_in(axis);
     if (in_view != shown_) {
       shown_ = in_view;
@@ -155,7 +155,7 @@ class Timeline : public QAccessibleWidget {
   int indexOfChild(const QAccessibleInterface* child) const override { return rows().index_of(child); }
   QAccessibleInterface* childAt(int x, int y) const override { return rows().at_point(x, y); }
   QAccessibleInterface* focusChild() const override {
-    const auto selected = timeline_.geometry().state.selected();
+    const auto selected = timeline_.geometry().state.selection.slice();
     const PlacedRow* row = selected ? timeline_.rows().row_of(*selected) : nullptr;
     if (row == nullptr) return nullptr;
     QAccessibleInterface* item = rows().at(static_cast<int>(row - timeline_.rows().rows().data()));

@@ -8,12 +8,13 @@ namespace paceline::viewer {
 
 int Geometry::x_of(double time_ns) const {
   constexpr double beside = 4;
-  const double x = state.axis().x_of(time_ns), width = state.axis().width();
-  return state.names_width() + static_cast<int>(std::lround(std::clamp(x, -beside, width + beside)));
+  const double x = state.time.axis().x_of(time_ns), width = state.time.axis().width();
+  return state.time.names_width() + static_cast<int>(std::lround(std::clamp(x, -beside, width + beside)));
 }
 
 QRect Geometry::rows_box() const {
-  return {state.names_width(), ruler_height, size.width() - state.names_width(), size.height() - ruler_height};
+  return {state.time.names_width(), ruler_height, size.width() - state.time.names_width(),
+          size.height() - ruler_height};
 }
 
 const PlacedRow* Geometry::row_at(const QPoint& position) const {
@@ -21,7 +22,7 @@ const PlacedRow* Geometry::row_at(const QPoint& position) const {
 }
 
 RowPoint Geometry::point_in(const PlacedRow& placed, const QPoint& position) const {
-  const TimeAxis& axis = state.axis();
+  const TimeAxis& axis = state.time.axis();
   return {.y = position.y() - y_of(placed.y),
           .level_height = rows.level_height(),
           .time_ns = time_at(position.x()),

@@ -21,7 +21,7 @@ struct Geometry {
 
   // The column of a time, in the viewport; at most a few pixels beside the visible ones.
   int x_of(double time_ns) const;
-  double time_at(int x) const { return state.axis().time_at(x - state.names_width()); }
+  double time_at(int x) const { return state.time.axis().time_at(x - state.time.names_width()); }
   // The height of a row or rank of the layout, in the viewport, and back. Pinned ones are not scrolled.
   int pinned_height() const { return rows.pinned_height(size.height() - ruler_height); }
   int y_of(int y) const { return y + ruler_height - (y < pinned_height() ? 0 : scroll_y); }

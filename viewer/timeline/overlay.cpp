@@ -16,11 +16,11 @@ void Overlay::paint_pointer(const QPoint& pointer) {
   const ViewState& state = geometry.state;
   painter.fillRect(pointer.x(), 0, 1, geometry.size.height(), QColor(theme.crosshair));
   const QString text =
-      time_text(geometry.time_at(pointer.x()), state.axis().ns_per_pixel(), state.axis().visible().end_ns);
+      time_text(geometry.time_at(pointer.x()), state.time.axis().ns_per_pixel(), state.time.axis().visible().end_ns);
   // Beside the ruler, where it hides nothing.
   painter.setFont(with_size(font, 11, true));
   painter.setPen(QColor(theme.text));
-  painter.drawText(QRect(12, ruler_height / 2 - 1, state.names_width() - 20, ruler_height / 2),
+  painter.drawText(QRect(12, ruler_height / 2 - 1, state.time.names_width() - 20, ruler_height / 2),
                    Qt::AlignVCenter | Qt::AlignLeft, "at " + text);
 }
 
@@ -44,7 +44,7 @@ void Overlay::paint_range(const TimeRange& range) {
   veil.setAlpha(140);
   painter.fillRect(QRect(rows.left(), rows.top(), left - rows.left(), rows.height()), veil);
   painter.fillRect(QRect(right, rows.top(), rows.right() + 1 - right, rows.height()), veil);
-  const auto& ranks = geometry.state.selected_ranks();
+  const auto& ranks = geometry.state.selection.ranks();
   if (!ranks.empty()) {
     const int pinned = geometry.pinned_height(), bottom = geometry.scroll_y + rows.height();
     for (const auto& in_view :
@@ -72,7 +72,7 @@ void Overlay::paint_range(const TimeRange& range) {
 }
 
 void Overlay::paint_flag(double time_ns, const QString& text, const QColor& colour) {
-  const TimeRange view = geometry.state.axis().visible();
+  const TimeRange view = geometry.state.time.axis().visible();
   if (time_ns < view.begin_ns || time_ns > view.end_ns) return;
   const int x = geometry.x_of(time_ns);
   painter.fillRect(x, 0, 1, geometry.size.height(), colour);
@@ -82,9 +82,9 @@ void Overlay::paint_flag(double time_ns, const QString& text, const QColor& colo
 }
 
 void Overlay::paint_tag(const QRect& box, const QString& text, const QColor& background, const QColor& colour) {
-  const TimeAxis& axis = geometry.state.axis();
+  const TimeAxis& axis = geometry.state.time.axis();
   for (const RulerTick& tick :
-       ruler_ticks(axis, with_size(font, 11), geometry.state.names_width(), geometry.size.width())) {
+       ruler_ticks(axis, with_size(font, 11), geometry.state.time.names_width(), geometry.size.width())) {
     if (!tick.box.intersects(box)) continue;
     for (const QRect& hidden : QRegion(tick.box) - tags) painter.fillRect(hidden, QColor(theme.ruler));
   }
@@ -99,9 +99,9 @@ void Overlay::paint_bookmarks() {
   painter.save();
   painter.setClipRect(geometry.rows_box().adjusted(0, -ruler_height, 0, 0));
   painter.setFont(with_size(font, 11, true));
-  for (const Bookmark& one : geometry.state.bookmarks()) paint_flag(one.time_ns, one.text, colour);
-  if (const auto time = geometry.state.marked_time()) {
-    const TimeAxis& axis = geometry.state.axis();
+  for (const Bookmark& one : geometry.state.time.bookmarks()) paint_flag(one.time_ns, one.text, colour);
+  if (const auto time = geometry.state.time.marked_time()) {
+    const TimeAxis& axis = geometry.state.time.axis();
     paint_flag(*time, time_text(*time, axis.ns_per_pixel(), axis.visible().end_ns), QColor(theme.selection));
   }
   painter.restore();
@@ -133,7 +133,7 @@ std::vector<const CollectiveIndex::Call*> Overlay::calls_near_view(std::span<con
     return placed != nullptr && placed->pinned;
   };
   std::set<std::size_t> ranks_with_pinned_rows;
-  for (const auto& [rank, name] : geometry.state.pinned_rows()) ranks_with_pinned_rows.insert(rank);
+  for (const auto& [rank, name] : geometry.state.arrangement.pinned_rows()) ranks_with_pinned_rows.insert(rank);
   for (const std::size_t rank : ranks_with_pinned_rows) {
     const auto* call = call_of(rank);
     if (call != nullptr && on_pinned_row(*call)) near.push_back(call);
@@ -209,7 +209,7 @@ void Overlay::paint_link(const SliceRef& slice, const SliceRef& partner) {
 
 void Overlay::paint_drop(const PlacedRank& target, bool below) {
   const int y = geometry.y_of(below ? target.end_y : target.y);
-  painter.fillRect(0, y - 1, geometry.state.names_width(), 3, palette.highlight());
+  painter.fillRect(0, y - 1, geometry.state.time.names_width(), 3, palette.highlight());
 }
 
 }  // namespace paceline::viewer

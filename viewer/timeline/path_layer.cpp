@@ -71,7 +71,7 @@ DrawCounts PathLayer::paint(QPainter& painter, const Geometry& geometry, const T
     return {.rectangles = 1, .labels = 1};
   }
   using path_layer::PathSegment;
-  const TimeRange view = geometry.state.axis().visible();
+  const TimeRange view = geometry.state.time.axis().visible();
   const auto until = [](const PathSegment& one) { return double(one.to.time_ns); };
   std::vector<QLineF> lines;
   std::optional<QPointF> at;
@@ -85,7 +85,7 @@ DrawCounts PathLayer::paint(QPainter& painter, const Geometry& geometry, const T
     draw_to(segment->from);
     draw_to(segment->to);
     // The next one that ends in another column.
-    const double column_end = std::max(until(*segment), view.begin_ns) + geometry.state.axis().ns_per_pixel();
+    const double column_end = std::max(until(*segment), view.begin_ns) + geometry.state.time.axis().ns_per_pixel();
     segment =
         std::partition_point(segment + 1, all->end(), [&](const PathSegment& one) { return until(one) < column_end; });
   }

@@ -6,12 +6,12 @@
 namespace paceline::viewer {
 namespace row_layout {
 
-bool is_shown(const Row& row, const ViewState& state) {
+bool is_shown(const Row& row, const Arrangement& arrangement) {
   if (row.hidden() == Row::Hidden::never) return true;
-  if (!row.shown() || (row.is_states() && !state.states_shown())) return false;
-  if (!state.hidden_rows().empty() && state.hidden_rows().contains(row.name())) return false;
-  if (state.collapsed(row.rank()) || state.row_pinned(row.rank(), row.name())) return false;
-  return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
+  if (!row.shown() || (row.is_states() && !arrangement.states_shown())) return false;
+  if (!arrangement.hidden_rows().empty() && arrangement.hidden_rows().contains(row.name())) return false;
+  if (arrangement.collapsed(row.rank()) || arrangement.row_pinned(row.rank(), row.name())) return false;
+  return row.hidden() == Row::Hidden::with_rank || arrangement.counters_unfolded(row.rank());
 }
 
 // The elements, sorted by height, of which a part is between top and bottom.
@@ -24,7 +24,8 @@ std::span<const Placed> between(const std::vector<Placed>& all, int top, int bot
 
 }  // namespace row_layout
 
-RowLayout::RowLayout(Document& document, const ViewState& state) : document_(document), state_(state) {
+RowLayout::RowLayout(Document& document, const Arrangement& arrangement)
+    : document_(document), arrangement_(arrangement) {
   for (std::size_t rank = 0; rank < document.run().ranks.size(); ++rank) {
     first_.push_back(all_.size());
     add_rows(document, rank, all_);
@@ -45,29 +46,29 @@ void RowLayout::place(int room) {
     levels += row.height().levels;
     pixels += row.height().pixels + margin;
   };
-  for (const auto& [rank, name] : state_.pinned_rows()) {
-    for (std::size_t row = first_[rank]; row < first_[rank + 1] && !state_.rank_hidden(rank); ++row) {
+  for (const auto& [rank, name] : arrangement_.pinned_rows()) {
+    for (std::size_t row = first_[rank]; row < first_[rank + 1] && !arrangement_.rank_hidden(rank); ++row) {
       if (all_[row]->name() != name || !all_[row]->shown()) continue;
-      if (all_[row]->is_states() && !state_.states_shown()) continue;
+      if (all_[row]->is_states() && !arrangement_.states_shown()) continue;
       add(*all_[row]);
       placed_.back().pinned = true;
     }
   }
   pinned_ = placed_.size();
-  for (const RankGroup& group : state_.groups()) {
+  for (const RankGroup& group : arrangement_.groups()) {
     if (!group.host.isEmpty()) {
       hosts_.push_back(make_host_row(document_, group));
       add(*hosts_.back());
     }
     for (std::size_t i = 0; i < group.ranks.size() && !group.folded; ++i) {
       const std::size_t rank = group.ranks[i], begin = placed_.size();
-      if (state_.collapsed(rank)) {
+      if (arrangement_.collapsed(rank)) {
         placed_.push_back({.row = all_[first_[rank]].get(), .folded = true, .order = ranks_.size()});
-        folded += !state_.pinned(rank);
-        pixels += state_.pinned(rank) ? pinned_folded : 0;
+        folded += !arrangement_.pinned(rank);
+        pixels += arrangement_.pinned(rank) ? pinned_folded : 0;
       } else {
         for (std::size_t row = first_[rank]; row < first_[rank + 1]; ++row) {
-          if (row_layout::is_shown(*all_[row], state_)) add(*all_[row]);
+          if (row_layout::is_shown(*all_[row], arrangement_)) add(*all_[row]);
         }
         pixels += 2 * margin;
       }
@@ -86,7 +87,7 @@ void RowLayout::place(int room) {
   const auto put = [&](PlacedRow& placed) {
     const Row::Height height = placed.row->height();
     placed.y = y;
-    const int strip_height = placed.folded && state_.pinned(placed.row->rank()) ? pinned_folded : folded_height;
+    const int strip_height = placed.folded && arrangement_.pinned(placed.row->rank()) ? pinned_folded : folded_height;
     placed.end_y = y + (placed.folded ? strip_height : height.levels * level_height_ + height.pixels);
     y = placed.end_y + (placed.folded ? 0 : margin);
   };
@@ -101,7 +102,7 @@ void RowLayout::place(int room) {
     y += outside;
     for (; next < end; ++next) put(placed_[next]);
     place.end_y = y += outside;
-    if (state_.pinned(place.rank)) pinned_height_ = y;
+    if (arrangement_.pinned(place.rank)) pinned_height_ = y;
   }
   for (; next < placed_.size(); ++next) put(placed_[next]);
   height_ = y;

@@ -36,7 +36,7 @@ class RowLayout {
   static constexpr int pinned_folded = 20;                      // … that is pinned, so that its name can be read
 
   // Both have to outlive the layout.
-  RowLayout(Document& document, const ViewState& state);
+  RowLayout(Document& document, const Arrangement& arrangement);
 
   // Places the rows that are not folded. `room` is the height that they should fill, if they can.
   void place(int room);
@@ -71,7 +71,7 @@ class RowLayout {
 
  private:
   Document& document_;
-  const ViewState& state_;
+  const Arrangement& arrangement_;
   Rows all_;                                                    // rank by rank
   Rows hosts_;                                                  // headings
   std::vector<std::size_t> first_;                              // of a rank in all_; one more at the end

@@ -31,7 +31,7 @@ void TimelineWidget::wheelEvent(QWheelEvent* event) {
     const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
     verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.level_height())));
   } else {
-    state_.turn_wheel(*event, event->position().x() - names_width());
+    state_.time.turn_wheel(*event, event->position().x() - names_width());
   }
   event->accept();
 }
@@ -48,7 +48,7 @@ void TimelineWidget::mousePressEvent(QMouseEvent* event) {
   } else if (modifiers & (Qt::ShiftModifier | Qt::ControlModifier)) {
     drag_ = modifiers & Qt::ShiftModifier ? Drag::range : Drag::box;
     range_anchor_ns_ = snapped_time(pressed_, modifiers);
-    state_.select_range(std::nullopt);
+    state_.selection.select_range(std::nullopt);
   }
 }
 
@@ -69,16 +69,16 @@ void TimelineWidget::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void TimelineWidget::drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers) {
-  if (drag_ == Drag::names) return state_.set_names_width(position.x());
+  if (drag_ == Drag::names) return state_.time.set_names_width(position.x());
   if (drag_ == Drag::pan) {
     const QPoint moved = position - dragged_;
     dragged_ = position;
     verticalScrollBar()->setValue(scroll_y() - moved.y());
-    state_.pan(-moved.x());
+    state_.time.pan(-moved.x());
   } else if (drag_ == Drag::range || drag_ == Drag::box) {
     const double time = snapped_time(position, modifiers);
-    const auto ranks = drag_ == Drag::box ? ranks_between(pressed_.y(), position.y()) : state_.selected_ranks();
-    state_.select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)}, ranks);
+    const auto ranks = drag_ == Drag::box ? ranks_between(pressed_.y(), position.y()) : state_.selection.ranks();
+    state_.selection.select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)}, ranks);
   }
 }
 
@@ -89,35 +89,35 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
 }
 
 void TimelineWidget::end_drag(Drag drag, const QPoint& position, Qt::KeyboardModifiers modifiers) {
-  const auto range = state_.selected_range();
-  if ((drag == Drag::range || drag == Drag::box) && range && range->length() < 2 * state_.axis().ns_per_pixel()) {
-    state_.select_range(std::nullopt);
+  const auto range = state_.selection.range();
+  if ((drag == Drag::range || drag == Drag::box) && range && range->length() < 2 * state_.time.axis().ns_per_pixel()) {
+    state_.selection.select_range(std::nullopt);
   }
   if (drag == Drag::rank) {
     const auto from = rank_at(pressed_.y()), to = rank_at(position.y());
-    if (from && to && from->rank != to->rank) state_.move_rank_to(from->rank, to->rank);
+    if (from && to && from->rank != to->rank) state_.arrangement.move_rank_to(from->rank, to->rank);
     viewport()->update();
   }
   const bool adds = modifiers & (Qt::ShiftModifier | Qt::ControlModifier);
-  const bool dragged = drag != Drag::undecided && (state_.selected_range() || !adds);
+  const bool dragged = drag != Drag::undecided && (state_.selection.range() || !adds);
   const bool click = drag == Drag::undecided || ((drag == Drag::box || drag == Drag::range) && !dragged);
   if (!click) return;
   if (position.x() < names_width()) {
-    if (const PlacedRow* placed = geometry().row_at(position)) placed->row->header_clicked(state_);
+    if (const PlacedRow* placed = geometry().row_at(position)) placed->row->header_clicked(state_.arrangement);
     return;
   }
   const auto slice = slice_at(position);
   if (adds) {
-    if (slice) state_.toggle_selected(*slice);
+    if (slice) state_.selection.toggle(*slice);
     return;
   }
-  if (!slice) state_.select_range(std::nullopt);
-  state_.select(slice);
+  if (!slice) state_.selection.select_range(std::nullopt);
+  state_.selection.select(slice);
 }
 
 std::optional<double> TimelineWidget::anchor_of_edge(const QPoint& position) const {
   constexpr int reach = 3;
-  const auto range = state_.selected_range();
+  const auto range = state_.selection.range();
   if (!range || position.x() < names_width()) return std::nullopt;
   const Geometry geometry = this->geometry();
   if (std::abs(geometry.x_of(range->begin_ns) - position.x()) <= reach) return range->end_ns;
@@ -128,7 +128,7 @@ std::optional<double> TimelineWidget::anchor_of_edge(const QPoint& position) con
 double TimelineWidget::snapped_time(const QPoint& position, Qt::KeyboardModifiers modifiers) const {
   constexpr double reach = 6;
   const Geometry geometry = this->geometry();
-  const TimeRange whole = state_.axis().whole();
+  const TimeRange whole = state_.time.axis().whole();
   const double time = std::clamp(geometry.time_at(position.x()), whole.begin_ns, whole.end_ns);
   const PlacedRow* placed = geometry.row_at(position);
   if (placed == nullptr || modifiers & Qt::ControlModifier) return time;
@@ -157,9 +157,9 @@ void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
   const PlacedRow* placed = geometry().row_at(position);
   if (position.x() < names_width() || placed == nullptr) return;
   if (const auto slice = slice_at(position)) {
-    state_.zoom_to(*slice);
-  } else if (const auto range = placed->row->range_at(state_.axis().time_at(column_at(position)))) {
-    state_.jump_to(*range);
+    state_.time.zoom_to(*slice);
+  } else if (const auto range = placed->row->range_at(state_.time.axis().time_at(column_at(position)))) {
+    state_.time.jump_to(*range);
   }
 }
 
@@ -172,22 +172,22 @@ void TimelineWidget::keyPressEvent(QKeyEvent* event) {
 }
 
 // With nothing selected: selects an outermost slice near the middle of the first visible row that has one.
-void TimelineWidget::step(ViewState::Step step) {
-  using Step = ViewState::Step;
-  const auto selected = state_.selected();
+void TimelineWidget::step(Commands::Step step) {
+  using Step = Commands::Step;
+  const auto selected = state_.selection.slice();
   if (selected && step == Step::row_above) return step_to_row(*selected, -1);
   if (selected && step == Step::row_below) return step_to_row(*selected, 1);
   if (selected && step == Step::rank_above) return step_to_rank(*selected, -1);
   if (selected && step == Step::rank_below) return step_to_rank(*selected, 1);
   if (selected && !selected->mark) {
     const PlacedRow* placed = rows_.row_of(*selected);
-    if (const auto to = placed ? placed->row->neighbour(*selected, step) : std::nullopt) state_.reveal(*to);
+    if (const auto to = placed ? placed->row->neighbour(*selected, step) : std::nullopt) state_.selection.reveal(*to);
     return;
   }
-  const TimeAxis& axis = state_.axis();
+  const TimeAxis& axis = state_.time.axis();
   const double middle = axis.time_at(axis.width() / 2.0), half = axis.visible().length() / 2;
   for (const PlacedRow& placed : rows_.rows_between(scroll_y(), scroll_y() + viewport()->height() - ruler_height)) {
-    if (const auto slice = placed.row->slice_near(middle, half)) return state_.reveal(*slice);
+    if (const auto slice = placed.row->slice_near(middle, half)) return state_.selection.reveal(*slice);
   }
 }
 
@@ -202,12 +202,12 @@ bool TimelineWidget::reveal_near(const SliceRef& from, const PlacedRow& row) {
   for (const double time : {middle, start, end}) {
     const auto slice = row.row->slice_near(time, 0, level);
     if (!slice || kind_of(run, *slice).name != kind_of(run, from).name) continue;
-    state_.reveal(*slice);
+    state_.selection.reveal(*slice);
     return true;
   }
-  for (const double slack : {0.0, state_.axis().visible().length() / 2, state_.axis().whole().length()}) {
+  for (const double slack : {0.0, state_.time.axis().visible().length() / 2, state_.time.axis().whole().length()}) {
     if (const auto slice = row.row->slice_near(middle, slack, level)) {
-      state_.reveal(*slice);
+      state_.selection.reveal(*slice);
       return true;
     }
   }
@@ -228,17 +228,17 @@ void TimelineWidget::step_to_rank(const SliceRef& from, int ranks) {
   const PlacedRow* placed = rows_.row_of(from);
   const auto to = rows_.rank_beside(from.rank, ranks);
   if (!to || placed == nullptr) return;
-  const bool folded = state_.collapsed(*to);
+  const bool folded = state_.arrangement.collapsed(*to);
   const std::ptrdiff_t row = placed - rows_.rows_of(from.rank).data();
-  state_.set_collapsed(*to, false);
+  state_.arrangement.set_collapsed(*to, false);
   const auto arrive = [&] {
-    if (folded) state_.set_collapsed(from.rank, true);  // as many ranks are unfolded as before
-    scroll_to(*state_.selected());
+    if (folded) state_.arrangement.set_collapsed(from.rank, true);  // as many ranks are unfolded as before
+    scroll_to(*state_.selection.slice());
   };
   if (const Insight* insight = document_.insight()) {
     for (const CollectiveIndex::Call& call : insight->collectives.with(from)) {
       if (call.rank != *to || rows_.row_of(call.ref()) == nullptr) continue;
-      state_.reveal(call.ref());
+      state_.selection.reveal(call.ref());
       return arrive();
     }
   }
@@ -246,20 +246,20 @@ void TimelineWidget::step_to_rank(const SliceRef& from, int ranks) {
   for (std::ptrdiff_t at = std::min(row, std::ssize(rows) - 1); at >= 0; --at) {
     if (reveal_near(from, rows[static_cast<std::size_t>(at)])) return arrive();
   }
-  state_.set_collapsed(*to, folded);
+  state_.arrangement.set_collapsed(*to, folded);
 }
 
 void TimelineWidget::go_to_partner() {
-  const auto selected = state_.selected();
+  const auto selected = state_.selection.slice();
   if (!selected) return;
   const auto partners = links_.partners(*selected);
-  if (!partners.empty()) state_.reveal_closely(partners.front());
+  if (!partners.empty()) state_.selection.reveal_closely(partners.front());
 }
 
 void TimelineWidget::set_pointer(std::optional<QPoint> pointer) {
   pointer_ = pointer;
   const bool over_rows = pointer && column_at(*pointer) >= 0;
-  state_.set_pointer(over_rows ? std::optional(column_at(*pointer)) : std::nullopt);
+  state_.time.set_pointer(over_rows ? std::optional(column_at(*pointer)) : std::nullopt);
   light_up();
 }
 
@@ -270,24 +270,26 @@ void TimelineWidget::contextMenuEvent(QContextMenuEvent* event) {
   const std::size_t rank = placed->row->rank();
   const QString rank_name = QString("rank %1").arg(document_.run().trace.ranks[rank].rank),
                 row_name = placed->row->name();
-  const bool pinned = state_.pinned(rank);
+  const bool pinned = state_.arrangement.pinned(rank);
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  menu->addAction((pinned ? "Unpin " : "Pin ") + rank_name, this, [=, this] { state_.set_pinned(rank, !pinned); });
-  menu->addAction("Hide " + rank_name, this, [=, this] { state_.set_rank_hidden(rank, true); });
+  menu->addAction((pinned ? "Unpin " : "Pin ") + rank_name, this,
+                  [=, this] { state_.arrangement.set_pinned(rank, !pinned); });
+  menu->addAction("Hide " + rank_name, this, [=, this] { state_.arrangement.set_rank_hidden(rank, true); });
   if (!row_name.isEmpty()) {
-    const bool row_pinned = state_.row_pinned(rank, row_name);
+    const bool row_pinned = state_.arrangement.row_pinned(rank, row_name);
     menu->addAction((row_pinned ? "Unpin " : "Pin ") + row_name + " of " + rank_name, this,
-                    [=, this] { state_.set_row_pinned(rank, row_name, !row_pinned); });
-    menu->addAction(QString("Hide the rows named %1").arg(row_name), this, [=, this] { state_.hide_rows(row_name); });
+                    [=, this] { state_.arrangement.set_row_pinned(rank, row_name, !row_pinned); });
+    menu->addAction(QString("Hide the rows named %1").arg(row_name), this,
+                    [=, this] { state_.arrangement.hide_rows(row_name); });
   }
-  menu->addAction("Show hidden rows and ranks", this, [=, this] { state_.show_hidden(); });
+  menu->addAction("Show hidden rows and ranks", this, [=, this] { state_.arrangement.show_hidden(); });
   const Run& run = document_.run();
   std::vector<Coloured> coloured;
   if (const auto slice = slice_at(event->pos())) {
     coloured = coloured_of(run, *slice);
   } else if (column_at(event->pos()) >= 0 && placed->row->is_strip()) {
-    coloured = coloured_at(run, rank, state_.axis().time_at(column_at(event->pos())));
+    coloured = coloured_at(run, rank, state_.time.axis().time_at(column_at(event->pos())));
   }
   for (const Coloured& what : coloured) {
     QMenu* colours = menu->addMenu("Colour of " + what.text());
@@ -300,7 +302,7 @@ void TimelineWidget::contextMenuEvent(QContextMenuEvent* event) {
 
 // At the selected slice: the colours for its name or its phase.
 void TimelineWidget::show_colours(bool of_phase) {
-  const auto selected = state_.selected();
+  const auto selected = state_.selection.slice();
   if (!selected) return;
   for (const Coloured& what : coloured_of(document_.run(), *selected)) {
     if (what.phase.has_value() != of_phase) continue;
@@ -333,7 +335,7 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const Geometry geometry = this->geometry();
   const PlacedRow* placed = geometry.row_at(position);
   if (placed == nullptr) return {};
-  if (position.x() < names_width()) return placed->row->header_tooltip(state_);
+  if (position.x() < names_width()) return placed->row->header_tooltip(state_.arrangement);
   QString text = placed->row->tooltip(geometry.point_in(*placed, position));
   const auto slice = slice_at(position);
   const qsizetype end = text.lastIndexOf("</table>");

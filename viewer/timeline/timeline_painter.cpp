@@ -46,7 +46,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                                   int scroll_y, std::optional<analysis::NameId> marked, const QRect& part) {
   const int pinned = rows.pinned_height(size.height() - ruler_height), edge = ruler_height + pinned;
   RowCanvas canvas{.painter = painter,
-                   .axis = state.axis(),
+                   .axis = state.time.axis(),
                    .theme = theme_,
                    .colours = colours_,
                    .prefixes = prefixes_,
@@ -54,14 +54,14 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                    .bold = with_size(font_, 12, true),
                    .small = labels_.font(),
                    .marked = marked,
-                   .names_width = state.names_width(),
+                   .names_width = state.time.names_width(),
                    .level_height = rows.level_height(),
                    .top = 0,
                    .bottom = 0,
                    .counts = {},
                    .items = {},
                    .image = {}};
-  const int names_width = state.names_width();
+  const int names_width = state.time.names_width();
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setClipRect(part);
@@ -103,11 +103,11 @@ void TimelinePainter::paint_rows(RowCanvas& canvas, const ViewState& state, cons
     for (const PlacedRow& placed : visible) placed.row->prepare();
     crew_.each(visible.size(), [&](std::size_t i) {
       RowCanvas at = canvas;
-      timeline_painter::place(at, visible[i], state.run());
+      timeline_painter::place(at, visible[i], state.run);
       visible[i].row->look_up(at);
     });
     for (const PlacedRow& placed : visible) {
-      timeline_painter::place(canvas, placed, state.run());
+      timeline_painter::place(canvas, placed, state.run);
       placed.row->paint(canvas);
     }
   }
@@ -116,18 +116,18 @@ void TimelinePainter::paint_rows(RowCanvas& canvas, const ViewState& state, cons
 
 void TimelinePainter::paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int top) {
   for (const PlacedRow& placed : rows.rows_between(canvas.top, canvas.bottom)) {
-    timeline_painter::place(canvas, placed, state.run());
-    placed.row->paint_header(canvas, state);
+    timeline_painter::place(canvas, placed, state.run);
+    placed.row->paint_header(canvas, state.arrangement);
   }
   // The name of a rank whose first row is above the view stays in sight.
   const auto ranks = rows.ranks_between(top, top + 1);
   if (ranks.empty() || ranks.front().y >= top) return;
   const auto of_rank = rows.rows_of(ranks.front().rank);
   if (of_rank.size() < 2 || of_rank.front().y >= top) return;
-  timeline_painter::place(canvas, of_rank.front(), state.run());
+  timeline_painter::place(canvas, of_rank.front(), state.run);
   canvas.y = std::min(top, ranks.front().end_y - canvas.height);
   canvas.painter.fillRect(0, canvas.y, canvas.names_width, canvas.height, QColor(theme_.header));
-  of_rank.front().row->paint_header(canvas, state);
+  of_rank.front().row->paint_header(canvas, state.arrangement);
   canvas.painter.fillRect(0, canvas.y + canvas.height - 1, canvas.names_width, 1, QColor(theme_.row_line));
 }
 

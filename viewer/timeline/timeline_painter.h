@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "viewer/session/crew.h"
+#include "viewer/session/view_state.h"
 #include "viewer/timeline/row_layout.h"
 
 namespace paceline::viewer {

@@ -18,7 +18,7 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
     : QAbstractScrollArea(parent),
       document_(document),
       state_(state),
-      rows_(document, state),
+      rows_(document, state.arrangement),
       links_(document),
       path_(document) {
   setFrameShape(QFrame::NoFrame);
@@ -31,55 +31,56 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   verticalScrollBar()->setSingleStep(RowLayout::lowest_level);
   painter_ = std::make_unique<TimelinePainter>(document_, Theme::of(palette()), font());
   connect(&document_, &Document::row_ready, this, [this] {
-    misplaced_ = misplaced_ || !state_.shown_kinds().empty();  // a filtered row knows its height now
+    misplaced_ = misplaced_ || !state_.arrangement.shown_kinds().empty();  // a filtered row knows its height now
     light_up();
     picture_.rows_ready();
     show_rows();
   });
   const auto analysed_or_path = [this] {
-    if (state_.path_shown()) path_.want();
+    if (state_.arrangement.path_shown()) path_.want();
     redraw();
   };
   connect(&document_, &Document::analysed, this, analysed_or_path);
-  connect(&state_, &ViewState::path_changed, this, analysed_or_path);
-  connect(&state_, &ViewState::bookmarks_changed, viewport(), qOverload<>(&QWidget::update));
-  connect(&state_, &ViewState::partner_wanted, this, &TimelineWidget::go_to_partner);
-  connect(&state_, &ViewState::row_hiding_wanted, this, [this] {
-    const PlacedRow* placed = state_.selected() ? rows_.row_of(*state_.selected()) : nullptr;
-    if (placed != nullptr) state_.hide_rows(placed->row->name());
+  connect(&state_.arrangement, &Arrangement::path_changed, this, analysed_or_path);
+  connect(&state_.time, &VisibleTime::bookmarks_changed, viewport(), qOverload<>(&QWidget::update));
+  connect(&state_.commands, &Commands::partner_wanted, this, &TimelineWidget::go_to_partner);
+  connect(&state_.commands, &Commands::row_hiding_wanted, this, [this] {
+    const PlacedRow* placed = state_.selection.slice() ? rows_.row_of(*state_.selection.slice()) : nullptr;
+    if (placed != nullptr) state_.arrangement.hide_rows(placed->row->name());
   });
-  connect(&state_, &ViewState::row_pinning_wanted, this, [this] {
-    const PlacedRow* placed = state_.selected() ? rows_.row_of(*state_.selected()) : nullptr;
+  connect(&state_.commands, &Commands::row_pinning_wanted, this, [this] {
+    const PlacedRow* placed = state_.selection.slice() ? rows_.row_of(*state_.selection.slice()) : nullptr;
     if (placed == nullptr) return;
     const std::size_t rank = placed->row->rank();
-    state_.set_row_pinned(rank, placed->row->name(), !state_.row_pinned(rank, placed->row->name()));
+    state_.arrangement.set_row_pinned(rank, placed->row->name(),
+                                      !state_.arrangement.row_pinned(rank, placed->row->name()));
   });
-  connect(&state_, &ViewState::colour_wanted, this, &TimelineWidget::show_colours);
-  connect(&state_, &ViewState::view_changed, this, [this] {
-    if (const int width = viewport()->width() - names_width(); state_.axis().width() != std::max(width, 1)) {
-      return state_.set_width(width);  // the column of names has another width, and this comes again
+  connect(&state_.commands, &Commands::colour_wanted, this, &TimelineWidget::show_colours);
+  connect(&state_.time, &VisibleTime::view_changed, this, [this] {
+    if (const int width = viewport()->width() - names_width(); state_.time.axis().width() != std::max(width, 1)) {
+      return state_.time.set_width(width);  // the column of names has another width, and this comes again
     }
     redraw();
   });
-  connect(&state_, &ViewState::filter_changed, this, [this] {
-    rows_.set_filter(state_.shown_kinds());
+  connect(&state_.arrangement, &Arrangement::filter_changed, this, [this] {
+    rows_.set_filter(state_.arrangement.shown_kinds());
     place_rows();
   });
-  connect(&state_, &ViewState::range_changed, viewport(), qOverload<>(&QWidget::update));
-  connect(&state_, &ViewState::folds_changed, this, &TimelineWidget::place_rows);
-  connect(&state_, &ViewState::revealed, this, &TimelineWidget::scroll_to);
-  connect(&state_, &ViewState::rank_wanted, this, [this](std::size_t rank) {
+  connect(&state_.selection, &Selection::range_changed, viewport(), qOverload<>(&QWidget::update));
+  connect(&state_.arrangement, &Arrangement::folds_changed, this, &TimelineWidget::place_rows);
+  connect(&state_.selection, &Selection::revealed, this, &TimelineWidget::scroll_to);
+  connect(&state_.selection, &Selection::rank_wanted, this, [this](std::size_t rank) {
     const auto rows = rows_.rows_of(rank);
     const int pinned = geometry().pinned_height();
     if (!rows.empty() && rows.front().y >= pinned) verticalScrollBar()->setValue(rows.front().y - pinned);
   });
-  connect(&state_, &ViewState::step_wanted, this, &TimelineWidget::step);
-  connect(&state_, &ViewState::timeline_wanted, this, [this] { setFocus(); });
-  connect(&state_, &ViewState::page_wanted, this, [this](int pages) {
+  connect(&state_.commands, &Commands::step_wanted, this, &TimelineWidget::step);
+  connect(&state_.commands, &Commands::timeline_wanted, this, [this] { setFocus(); });
+  connect(&state_.commands, &Commands::page_wanted, this, [this](int pages) {
     const int room = viewport()->height() - ruler_height - geometry().pinned_height(), level = rows_.level_height();
     verticalScrollBar()->setValue(scroll_y() + pages * std::max(level, room - level));
   });
-  connect(&state_, &ViewState::selection_changed, this, [this] {
+  connect(&state_.selection, &Selection::slices_changed, this, [this] {
     light_up();
     redraw();
     announce_selection();
@@ -94,7 +95,7 @@ void TimelineWidget::redraw() {
 }
 
 void TimelineWidget::show_rows() {
-  if (state_.path_shown()) return redraw();  // its line crosses the rows
+  if (state_.arrangement.path_shown()) return redraw();  // its line crosses the rows
   viewport()->update();
 }
 
@@ -138,21 +139,21 @@ void TimelineWidget::light_up() {
     const PlacedRow* placed = geometry().row_at(*pointer_);
     // On the strip of a rank: the collective at this time.
     if (!lit && placed && document_.insight() && column_at(*pointer_) >= 0 && placed->row->is_strip()) {
-      const double time = state_.axis().time_at(column_at(*pointer_));
-      lit = document_.insight()->collectives.at(placed->row->rank(), time, state_.axis().ns_per_pixel() / 2);
+      const double time = state_.time.axis().time_at(column_at(*pointer_));
+      lit = document_.insight()->collectives.at(placed->row->rank(), time, state_.time.axis().ns_per_pixel() / 2);
     }
   }
-  if (!lit) lit = state_.selected();
+  if (!lit) lit = state_.selection.slice();
   lit_ = lit;
   partners_ = lit ? links_.partners(*lit) : std::vector<SliceRef>();
 }
 
 DrawCounts TimelineWidget::paint_rows(QPainter& painter, const QRect& part) {
   std::optional<analysis::NameId> marked;
-  const auto selected = state_.selected();
+  const auto selected = state_.selection.slice();
   if (selected && !selected->mark) marked = kind_of(document_.run(), *selected).name;
   DrawCounts counts = painter_->paint(painter, viewport()->size(), state_, rows_, scroll_y(), marked, part);
-  if (state_.path_shown()) counts += path_.paint(painter, geometry(), painter_->theme());
+  if (state_.arrangement.path_shown()) counts += path_.paint(painter, geometry(), painter_->theme());
   return counts;
 }
 
@@ -182,19 +183,19 @@ void TimelineWidget::paint_overlay(QPainter& painter) {
   const QFont font = this->font();
   const QPalette palette = this->palette();
   Overlay overlay{painter, geometry, painter_->theme(), palette, font};
-  if (const auto range = state_.selected_range()) overlay.paint_range(*range);
+  if (const auto range = state_.selection.range()) overlay.paint_range(*range);
   overlay.paint_bookmarks();
   overlay.paint_collective(lit_collective());
   for (const SliceRef& partner : partners_) overlay.paint_link(*lit_, partner);
   if (pointer_ && column_at(*pointer_) >= 0 && drag_ != Drag::pan) overlay.paint_pointer(*pointer_);
-  for (const SliceRef& selected : state_.selected_slices()) overlay.paint_selection(selected);
+  for (const SliceRef& selected : state_.selection.slices()) overlay.paint_selection(selected);
   const auto target = drag_ == Drag::rank && pointer_ ? rank_at(pointer_->y()) : std::nullopt;
   if (target) overlay.paint_drop(*target, pointer_->y() > pressed_.y());
   if (hasFocus()) painter.fillRect(0, 0, 2, viewport()->height(), palette.highlight());
 }
 
 void TimelineWidget::resizeEvent(QResizeEvent*) {
-  state_.set_width(viewport()->width() - names_width());
+  state_.time.set_width(viewport()->width() - names_width());
   place_rows();
 }
 
@@ -210,7 +211,7 @@ void TimelineWidget::scrollContentsBy(int, int) { show_rows(); }
 
 void TimelineWidget::announce_selection() {
   QString text = "nothing selected";
-  if (const auto selected = state_.selected()) {
+  if (const auto selected = state_.selection.slice()) {
     text = slice_text(document_.run(), *selected);
   }
   setAccessibleDescription(text);

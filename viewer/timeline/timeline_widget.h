@@ -39,7 +39,7 @@ class TimelineWidget : public QAbstractScrollArea {
   const std::vector<SliceRef>& lit_partners() const { return partners_; }
   const PathLayer& path() const { return path_; }
   Geometry geometry() const;
-  void reveal(const SliceRef& slice) { state_.reveal(slice); }
+  void reveal(const SliceRef& slice) { state_.selection.reveal(slice); }
 
   // What the last painting of rows took; after scrolling only some of them are painted.
   DrawCounts draw_counts() const { return picture_.counts(); }
@@ -68,7 +68,7 @@ class TimelineWidget : public QAbstractScrollArea {
   void drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers);
   void end_drag(Drag drag, const QPoint& position, Qt::KeyboardModifiers modifiers);
   void scroll_to(const SliceRef& slice);
-  void step(ViewState::Step step);
+  void step(Commands::Step step);
   void step_to_row(const SliceRef& from, int rows);
   void step_to_rank(const SliceRef& from, int ranks);
   bool reveal_near(const SliceRef& from, const PlacedRow& row);
@@ -77,7 +77,7 @@ class TimelineWidget : public QAbstractScrollArea {
   void light_up();  // finds what belongs to the slice below the pointer or to the selected one
   DrawCounts paint_rows(QPainter& painter, const QRect& part);
   void paint_overlay(QPainter& painter);
-  int names_width() const { return state_.names_width(); }
+  int names_width() const { return state_.time.names_width(); }
   double column_at(const QPoint& position) const { return position.x() - names_width(); }
   bool on_edge_of_names(const QPoint& position) const { return std::abs(position.x() - names_width()) <= 3; }
   // The end of the selected range that stays where it is while the edge at this point is dragged.

@@ -143,9 +143,9 @@ void save_trace(const Run& run, const Part& part, const QString& filter, const Q
 }
 
 QString view_command(const ViewState& state) {
-  const TimeRange view = state.axis().visible();
+  const TimeRange view = state.time.axis().visible();
   return QString("paceline view %1 --from %2ns --to %3ns")
-      .arg(exports::shell_word(QDir::cleanPath(state.run().path)))
+      .arg(exports::shell_word(QDir::cleanPath(state.run.path)))
       .arg(std::llround(view.begin_ns))
       .arg(std::llround(view.end_ns));
 }

@@ -46,12 +46,12 @@ void Follower::look() {
 
 void carry_over(const ViewState& from, ViewState& to) {
   view_from_json(view_to_json(from, {}), "the view", to);
-  const TimeRange view = from.axis().visible(), before = from.axis().whole(), now = to.axis().whole();
-  if (view == before) return to.show_part(now);
+  const TimeRange view = from.time.axis().visible(), before = from.time.axis().whole(), now = to.time.axis().whole();
+  if (view == before) return to.time.show_part(now);
   if (view.end_ns >= before.end_ns - 0.02 * view.length()) {
-    to.show_part({now.end_ns - view.length(), now.end_ns});
+    to.time.show_part({now.end_ns - view.length(), now.end_ns});
   } else {
-    to.show_part(view);
+    to.time.show_part(view);
   }
 }
 

@@ -105,12 +105,13 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
   layout->addLayout(bar);
   layout->addWidget(docks_, 1);
 
-  connect(&state_, &ViewState::range_changed, this, &RunPage::status_changed);
-  connect(&state_, &ViewState::view_changed, this, &RunPage::status_changed);
-  connect(&state_, &ViewState::selection_changed, this, &RunPage::status_changed);
-  connect(&state_, &ViewState::panels_changed, docks_, [this] { docks_->set_shown(state_.panels_shown()); });
-  connect(&state_, &ViewState::panel_wanted, docks_, [this](const QString& title) {
-    state_.set_panels_shown(true);
+  connect(&state_.selection, &Selection::range_changed, this, &RunPage::status_changed);
+  connect(&state_.time, &VisibleTime::view_changed, this, &RunPage::status_changed);
+  connect(&state_.selection, &Selection::slices_changed, this, &RunPage::status_changed);
+  connect(&state_.arrangement, &Arrangement::panels_changed, docks_,
+          [this] { docks_->set_shown(state_.arrangement.panels_shown()); });
+  connect(&state_.commands, &Commands::panel_wanted, docks_, [this](const QString& title) {
+    state_.arrangement.set_panels_shown(true);
     docks_->bring(title);
   });
   show_waiting(document_, state_);
@@ -118,7 +119,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
   if (const auto& iterations = run().iterations; !iterations.empty()) {
     const double begin = double(iterations.front().start_ns), end = double(iterations.back().end_ns);
     const double margin = 0.01 * (end - begin);
-    state_.show_part({begin - margin, end + margin});
+    state_.time.show_part({begin - margin, end + margin});
   }
   setFocusProxy(timeline);
 }
@@ -131,7 +132,7 @@ void RunPage::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   constexpr int least_height = 560;
   const bool room = height() >= least_height;
-  if (room != std::exchange(room_for_panels_, room)) state_.set_panels_shown(room);
+  if (room != std::exchange(room_for_panels_, room)) state_.arrangement.set_panels_shown(room);
 }
 
 // "resnet18-n4   4 ranks on node01, node02   5.600 s"
@@ -147,15 +148,15 @@ QString RunPage::heading() const {
 }
 
 QString RunPage::status() const {
-  const TimeRange view = state_.axis().visible();
+  const TimeRange view = state_.time.axis().visible();
   const double step = std::max(view.length() / 1000, 1.0);
   QStringList parts{
       QString("%1 to %2").arg(time_text(view.begin_ns, step, view.end_ns), time_text(view.end_ns, step, view.end_ns)),
       length_text(view.length()) + " in view"};
-  if (const auto range = state_.selected_range()) {
+  if (const auto range = state_.selection.range()) {
     parts << length_text(range->length()) + " selected";
   }
-  if (const auto& slices = state_.selected_slices(); slices.size() > 1) parts << sum_text(sum_of(run(), slices));
+  if (const auto& slices = state_.selection.slices(); slices.size() > 1) parts << sum_text(sum_of(run(), slices));
   const auto& ranks = run().trace.ranks;
   parts << QString("%1, %2").arg(run().ranks_text(), plural_text(run().slices, "slice", "slices"));
   if (const QString error = clock_error_text(run()); !error.isEmpty()) parts << "clock error " + error;
@@ -185,7 +186,7 @@ void RunPage::keep_view(bool everywhere) {
 }
 
 void RunPage::export_trace(const QString& filter, const QString& file) {
-  const Part part{state_.selected_range(), state_.selected_ranks()};
+  const Part part{state_.selection.range(), state_.selection.ranks()};
   exporting_.start(
       [run = document_.shared_run(), part, filter, file](const Ticket&) {
         save_trace(*run, part, filter, file);
@@ -200,7 +201,7 @@ void RunPage::select_name(const QString& name, TimeRange range, std::function<vo
   selecting_.start([run = document_.shared_run(), id,
                     range](const Ticket& ticket) { return run_page::first_named(*run, id, range, ticket); },
                    [this, done](std::optional<SliceRef> found) {
-                     if (found) state_.reveal_closely(*found);
+                     if (found) state_.selection.reveal_closely(*found);
                      done(found.has_value());
                    });
 }

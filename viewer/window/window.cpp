@@ -159,7 +159,7 @@ void Window::act(const Action& action) {
     }
     case WindowAction::go_to: {
       if (page == nullptr) return show_message("Open a run first.");
-      GoToDialog dialog(page->state().run(), current_page() != nullptr, this);
+      GoToDialog dialog(page->state().run, current_page() != nullptr, this);
       if (dialog.exec() == QDialog::Accepted && dialog.chosen() != nullptr) go_to(page->state(), *dialog.chosen());
       break;
     }

@@ -6,6 +6,7 @@
 #include <QAccessibleActionInterface>
 
 #include "tests/unit/viewer/timeline_fixture.h"
+#include "viewer/session/selection.h"
 #include "viewer/timeline/accessible_timeline.h"
 
 namespace paceline::viewer {
@@ -15,7 +16,7 @@ class AccessibleTimeline : public TimelineTest {
  protected:
   AccessibleTimeline()
       : TimelineTest((install_accessible_timeline(), SimulatedRun{.ranks = 4, .iterations = 6, .layers = false})) {
-    EXPECT_TRUE(state.show_iterations(2, 2));
+    EXPECT_TRUE(state.time.show_iterations(2, 2));
   }
   QAccessibleInterface* tree() { return QAccessible::queryAccessibleInterface(&timeline); }
   // The row of this name; nullptr if there is none.
@@ -45,7 +46,7 @@ TEST_F(AccessibleTimeline, ReadsOutASliceOnRankThree) {
   EXPECT_EQ(backward->parent(), main);
   SliceRef ref = first_named("backward", 3);
   while (name_of(ref) != "backward" ||
-         double(slices_of(*run, ref).start_ns[ref.slice]) < state.axis().visible().begin_ns)
+         double(slices_of(*run, ref).start_ns[ref.slice]) < state.time.axis().visible().begin_ns)
     ++ref.slice;
   EXPECT_EQ(backward->text(QAccessible::Name), slice_text(*run, ref));
   EXPECT_TRUE(backward->text(QAccessible::Name).endsWith(" ms, rank 3, main thread"));
@@ -59,9 +60,9 @@ TEST_F(AccessibleTimeline, PressingASliceSelectsIt) {
   ASSERT_NE(forward, nullptr);
   EXPECT_FALSE(forward->state().selected);
   forward->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
-  ASSERT_TRUE(state.selected());
-  EXPECT_EQ(state.selected()->rank, 2u);
-  EXPECT_EQ(name_of(*state.selected()), "forward");
+  ASSERT_TRUE(state.selection.slice());
+  EXPECT_EQ(state.selection.slice()->rank, 2u);
+  EXPECT_EQ(name_of(*state.selection.slice()), "forward");
   QAccessibleInterface* focused = tree()->focusChild();
   ASSERT_NE(focused, nullptr);
   EXPECT_TRUE(focused->text(QAccessible::Name).startsWith("forward"));
@@ -74,9 +75,9 @@ TEST_F(AccessibleTimeline, FollowsTheViewAndTheFolding) {
   QAccessibleInterface* main = row("Rank 1, main thread");
   const int in_iteration = main->childCount();
   EXPECT_GT(in_iteration, 3);
-  state.show_all();
+  state.time.show_all();
   EXPECT_GT(row("Rank 1, main thread")->childCount(), in_iteration);
-  state.set_collapsed(1, true);
+  state.arrangement.set_collapsed(1, true);
   EXPECT_EQ(row("Rank 1, main thread"), nullptr);
   EXPECT_TRUE(row("Rank 1")->state().collapsed);
 }

@@ -43,7 +43,7 @@ TEST_F(Charts, TheHeatMapShowsTheSlowRankAndLeadsToItsIteration) {
   click(map, map->cell(2, 3).center());
   const analysis::Iteration& iteration = page->run().index->iterations(2)[std::size_t(values.numbers[3])];
   EXPECT_EQ(iteration.number, values.numbers[3]);
-  const TimeRange view = state().axis().visible();
+  const TimeRange view = state().time.axis().visible();
   EXPECT_LT(view.begin_ns, double(iteration.start_ns));
   EXPECT_GT(view.end_ns, double(iteration.start_ns + iteration.duration_ns));
   EXPECT_TRUE(map->accessibleDescription().startsWith("Rank 2, iteration")) << "for screen readers";
@@ -54,7 +54,7 @@ TEST_F(Charts, TheHeatMapShowsTheSlowRankAndLeadsToItsIteration) {
 TEST_F(Charts, TheHistogramHasAllSlicesOfTheSelectedName) {
   auto* histogram = open<Histogram>("Histogram");
   EXPECT_TRUE(histogram->status().startsWith("Select a slice"));
-  state().select(first_named("backward", 0));
+  state().selection.select(first_named("backward", 0));
   finish();
   const Durations& durations = histogram->durations();
   EXPECT_EQ(durations.sketch.count(), 32u);
@@ -65,8 +65,8 @@ TEST_F(Charts, TheHistogramHasAllSlicesOfTheSelectedName) {
   const std::int64_t longest = durations.sketch.maximum_ns();
   const QRect last = histogram->bar(durations.bars.size() - 1);
   click(histogram, {last.center().x(), last.bottom() - 1});
-  ASSERT_TRUE(state().selected());
-  EXPECT_EQ(slices_of(page->run(), *state().selected()).duration_ns[state().selected()->slice], longest);
+  ASSERT_TRUE(state().selection.slice());
+  EXPECT_EQ(slices_of(page->run(), *state().selection.slice()).duration_ns[state().selection.slice()->slice], longest);
 }
 
 TEST(Durations, AreInTheBarWhoseRangeTheyAreIn) {
@@ -93,7 +93,7 @@ TEST_F(Charts, TheFlameGraphAddsUpWhatIsInsideWhat) {
   EXPECT_LE(inside, nodes[iteration].total_ns);
   ASSERT_TRUE(graph->chart().box_of(backward));
   click(&graph->chart(), graph->chart().box_of(backward)->center());
-  EXPECT_EQ(*state().selected(), nodes[backward].longest);
+  EXPECT_EQ(*state().selection.slice(), nodes[backward].longest);
   const int width = graph->chart().box_of(backward)->width();
   graph->chart().zoom_to(iteration);
   EXPECT_GT(graph->chart().box_of(backward)->width(), width);
@@ -104,7 +104,7 @@ TEST_F(Charts, TheFlameGraphOfARangeCutsWhatReachesBeyondIt) {
   const SliceRef slice = first_named("backward", 1);
   const auto& slices = slices_of(page->run(), slice);
   const double begin = double(slices.start_ns[slice.slice]), length = double(slices.duration_ns[slice.slice]);
-  state().select_range(TimeRange{begin + std::floor(length / 4), begin + std::floor(length / 2)}, {1});
+  state().selection.select_range(TimeRange{begin + std::floor(length / 4), begin + std::floor(length / 2)}, {1});
   finish();
   const auto id = page->run().trace.names.find("backward");
   const auto found = std::ranges::find(graph->nodes(), id, &FlameNode::name);
@@ -200,8 +200,8 @@ TEST_F(Charts, TheReportAlignsColumnsAndWrapsOnlySentences) {
 
 TEST_F(Charts, TheHandlesOfTheOverviewMoveOneEndOfTheView) {
   auto* overview = page->findChild<Overview*>();
-  state().show_iterations(2, 4);
-  const TimeRange before = state().axis().visible();
+  state().time.show_iterations(2, 4);
+  const TimeRange before = state().time.axis().visible();
   const QPoint handle(overview->right_handle(), overview->height() / 2);
   const auto drag = [&](const QPoint& from, const QPoint& to) {
     QTest::mousePress(overview, Qt::LeftButton, {}, from);
@@ -211,10 +211,10 @@ TEST_F(Charts, TheHandlesOfTheOverviewMoveOneEndOfTheView) {
     QTest::mouseRelease(overview, Qt::LeftButton, {}, to);
   };
   drag(handle, handle + QPoint(100, 0));
-  EXPECT_EQ(state().axis().visible().begin_ns, before.begin_ns);
-  EXPECT_GT(state().axis().visible().end_ns, before.end_ns);
+  EXPECT_EQ(state().time.axis().visible().begin_ns, before.begin_ns);
+  EXPECT_GT(state().time.axis().visible().end_ns, before.end_ns);
   drag({overview->left_handle(), 10}, {overview->left_handle() - 50, 10});
-  EXPECT_LT(state().axis().visible().begin_ns, before.begin_ns);
+  EXPECT_LT(state().time.axis().visible().begin_ns, before.begin_ns);
 }
 
 TEST_F(Charts, TheOverviewShowsTheArrivalSkew) {

@@ -89,21 +89,21 @@ const ActionChecks all{
        auto* tabs = user.window.findChild<QTabWidget*>();
        ViewState& other = user.window.show_run(index_run("other", simulate({.ranks = 3, .iterations = 6})))->state();
        const auto fourth = [](ViewState& state) {
-         const auto& all = state.run().iterations;
+         const auto& all = state.run.iterations;
          const auto one = std::ranges::find(all, 4, &RunIteration::number);
          return TimeRange{double(one->start_ns), double(one->end_ns)};
        };
-       other.select_range(fourth(other));
+       other.selection.select_range(fourth(other));
        tabs->setCurrentIndex(0);
-       EXPECT_FALSE(user.state().selected_range()) << "not linked yet";
+       EXPECT_FALSE(user.state().selection.range()) << "not linked yet";
        tabs->setCurrentIndex(1);
        user.press(keys);
        tabs->setCurrentIndex(0);
-       EXPECT_EQ(user.state().selected_range(), fourth(user.state()));
+       EXPECT_EQ(user.state().selection.range(), fourth(user.state()));
        user.press(keys);
-       user.state().select_range(std::nullopt);
+       user.state().selection.select_range(std::nullopt);
        tabs->setCurrentIndex(1);
-       EXPECT_TRUE(other.selected_range()) << "no longer linked";
+       EXPECT_TRUE(other.selection.range()) << "no longer linked";
      }},
     {"Ctrl+R",
      [](const QString& keys) {
@@ -148,7 +148,7 @@ const ActionChecks all{
        const QTemporaryDir folder;
        const QString file = folder.path() + "/part";
        User user;
-       user.state().select_range(TimeRange{2e8, 3e8});
+       user.state().selection.select_range(TimeRange{2e8, 3e8});
        user.choose(file);
        user.press(keys);
        EXPECT_TRUE(QTest::qWaitFor([&] { return QFile(file).size() > 100; }, 20'000));

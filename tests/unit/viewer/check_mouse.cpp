@@ -36,7 +36,7 @@ std::shared_ptr<const Run> run_with_counters() {
 
 double zoomed(Qt::KeyboardModifiers held) {
   User user;
-  user.state().show_part(part);
+  user.state().time.show_part(part);
   const QPoint point = user.at(0.3, 200);
   const double time = user.timeline->geometry().time_at(point.x());
   user.turn_wheel(point, 1, held);
@@ -52,8 +52,8 @@ void check_hit(const QString& keys, bool first) {
   user.press(keys);
   ASSERT_EQ(user.selected_name(), "optimizer");
   const auto start = [&](const SliceRef& slice) { return slices_of(user.page->run(), slice).start_ns[slice.slice]; };
-  const std::int64_t selected = start(*user.state().selected());
-  for (const SliceRef& hit : *user.state().hits()) {
+  const std::int64_t selected = start(*user.state().selection.slice());
+  for (const SliceRef& hit : *user.state().selection.hits()) {
     EXPECT_TRUE(first ? selected <= start(hit) : selected >= start(hit));
   }
 }
@@ -64,12 +64,13 @@ const ActionChecks all{
     {"Shift + wheel, drag",
      [](const QString&) {
        User user;
-       user.state().show_part(part);
+       user.state().time.show_part(part);
        user.turn_wheel(user.at(0.5, 200), -1, Qt::ShiftModifier);
        EXPECT_GT(user.view().begin_ns, part.begin_ns);
-       user.state().show_part(part);
+       user.state().time.show_part(part);
        user.drag(user.at(0.5, 200), user.at(0.3, 200));
-       EXPECT_NEAR(user.view().begin_ns - part.begin_ns, 0.2 * part.length(), 2 * user.state().axis().ns_per_pixel());
+       EXPECT_NEAR(user.view().begin_ns - part.begin_ns, 0.2 * part.length(),
+                   2 * user.state().time.axis().ns_per_pixel());
        EXPECT_NEAR(user.length(), part.length(), 1);
      }},
     {"Ctrl + Shift + wheel, wheel over the names",
@@ -85,16 +86,16 @@ const ActionChecks all{
     {"Drag the edge of the names",
      [](const QString&) {
        User user;
-       const int width = user.state().names_width();
+       const int width = user.state().time.names_width();
        user.drag({width, 100}, {width + 90, 100});
-       EXPECT_EQ(user.state().names_width(), width + 90);
+       EXPECT_EQ(user.state().time.names_width(), width + 90);
      }},
     {"Click",
      [](const QString&) {
        User user;
        const SliceRef slice = user.first_named("backward", 1);
        user.click(user.middle_of(slice));
-       EXPECT_EQ(user.state().selected(), slice);
+       EXPECT_EQ(user.state().selection.slice(), slice);
      }},
     {"Ctrl + click, Shift + click",
      [](const QString&) {
@@ -103,9 +104,9 @@ const ActionChecks all{
        for (const Qt::KeyboardModifier held : {Qt::ControlModifier, Qt::ShiftModifier}) {
          user.click(user.middle_of(first));
          user.click(user.middle_of(other), held);
-         EXPECT_EQ(user.state().selected_slices(), (std::vector<SliceRef>{first, other}));
+         EXPECT_EQ(user.state().selection.slices(), (std::vector<SliceRef>{first, other}));
          user.click(user.middle_of(first), held);
-         EXPECT_EQ(user.state().selected_slices(), std::vector<SliceRef>{other});
+         EXPECT_EQ(user.state().selection.slices(), std::vector<SliceRef>{other});
        }
      }},
     {"Double click",
@@ -119,27 +120,27 @@ const ActionChecks all{
      [](const QString&) {
        User user;
        user.drag(user.at(0.2, 2), user.at(0.4, 2), Qt::ShiftModifier);  // in the ruler, where nothing snaps
-       ASSERT_TRUE(user.state().selected_range());
-       EXPECT_NEAR(user.state().selected_range()->length(), 0.2 * user.length(),
-                   2 * user.state().axis().ns_per_pixel());
-       EXPECT_TRUE(user.state().selected_ranks().empty()) << "it concerns all ranks";
+       ASSERT_TRUE(user.state().selection.range());
+       EXPECT_NEAR(user.state().selection.range()->length(), 0.2 * user.length(),
+                   2 * user.state().time.axis().ns_per_pixel());
+       EXPECT_TRUE(user.state().selection.ranks().empty()) << "it concerns all ranks";
      }},
     {"Ctrl + drag",
      [](const QString&) {
        User user;
        user.drag(user.at(0.2, user.strip_y(1)), user.at(0.4, user.strip_y(2)), Qt::ControlModifier);
-       EXPECT_TRUE(user.state().selected_range());
-       EXPECT_EQ(user.state().selected_ranks(), (std::set<std::size_t>{1, 2}));
+       EXPECT_TRUE(user.state().selection.range());
+       EXPECT_EQ(user.state().selection.ranks(), (std::set<std::size_t>{1, 2}));
      }},
     {"Drag an edge of the range",
      [](const QString&) {
        User user;
-       user.state().show_part(part);
-       user.state().select_range(TimeRange{2.2e8, 2.4e8});
+       user.state().time.show_part(part);
+       user.state().selection.select_range(TimeRange{2.2e8, 2.4e8});
        const Geometry geometry = user.timeline->geometry();
        user.drag({geometry.x_of(2.4e8), 2}, {geometry.x_of(2.6e8), 2});
-       EXPECT_EQ(user.state().selected_range()->begin_ns, 2.2e8);
-       EXPECT_NEAR(user.state().selected_range()->end_ns, 2.6e8, user.state().axis().ns_per_pixel());
+       EXPECT_EQ(user.state().selection.range()->begin_ns, 2.2e8);
+       EXPECT_NEAR(user.state().selection.range()->end_ns, 2.6e8, user.state().time.axis().ns_per_pixel());
        EXPECT_EQ(user.view(), part);
      }},
     {"Return", [](const QString& keys) { check_hit(keys, true); }},
@@ -148,16 +149,16 @@ const ActionChecks all{
      [](const QString&) {
        User user;
        user.click({60, user.strip_y(2)});
-       EXPECT_TRUE(user.state().collapsed(2));
+       EXPECT_TRUE(user.state().arrangement.collapsed(2));
        user.click({60, user.strip_y(2)});
-       EXPECT_FALSE(user.state().collapsed(2));
+       EXPECT_FALSE(user.state().arrangement.collapsed(2));
      }},
     {"Click on \"CPU time\"",
      [](const QString&) {
        User user(run_with_counters());
        const PlacedRow& counters = user.timeline->rows().rows_of(0).back();
        user.click({60, user.timeline->geometry().y_of(counters.y) + 5});
-       EXPECT_TRUE(user.state().counters_unfolded(0));
+       EXPECT_TRUE(user.state().arrangement.counters_unfolded(0));
      }},
     {"Click on a host's name",
      [](const QString&) {

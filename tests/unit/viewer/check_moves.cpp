@@ -14,21 +14,21 @@ namespace paceline::viewer {
 namespace check_moves {
 
 constexpr TimeRange part{2e8, 3e8};
-using Order = ViewState::RankOrder;
+using Order = Arrangement::RankOrder;
 
 double middle(User& user) { return (user.view().begin_ns + user.view().end_ns) / 2; }
 
 // By what factor the length of the view changes.
 double zoomed(const QString& keys) {
   User user;
-  user.state().show_part(part);
+  user.state().time.show_part(part);
   user.press(keys);
   return user.length() / part.length();
 }
 
 double moved_ns(const QString& keys) {
   User user;
-  user.state().show_part(part);
+  user.state().time.show_part(part);
   user.press(keys);
   EXPECT_NEAR(user.length(), part.length(), 1);
   return user.view().begin_ns - part.begin_ns;
@@ -36,9 +36,9 @@ double moved_ns(const QString& keys) {
 
 void check_iteration(const QString& keys, std::int64_t from, std::int64_t to) {
   User user;
-  ASSERT_TRUE(user.state().show_iterations(from, from));
+  ASSERT_TRUE(user.state().time.show_iterations(from, from));
   user.press(keys);
-  const TimeRange wanted = *user.state().range_of_iterations(to, to);
+  const TimeRange wanted = *user.state().time.range_of_iterations(to, to);
   EXPECT_LE(user.view().begin_ns, wanted.begin_ns);
   EXPECT_GE(user.view().end_ns, wanted.end_ns);
   EXPECT_LT(user.length(), 1.2 * wanted.length());
@@ -46,8 +46,8 @@ void check_iteration(const QString& keys, std::int64_t from, std::int64_t to) {
 
 void check_bookmark(const QString& keys, double from_ns, double to_ns) {
   User user;
-  user.state().set_bookmarks({{.time_ns = 2.0e8, .text = {}}, {.time_ns = 6.0e8, .text = {}}});
-  user.state().show_part({from_ns - 1e7, from_ns + 1e7});
+  user.state().time.set_bookmarks({{.time_ns = 2.0e8, .text = {}}, {.time_ns = 6.0e8, .text = {}}});
+  user.state().time.show_part({from_ns - 1e7, from_ns + 1e7});
   user.press(keys);
   EXPECT_NEAR(middle(user), to_ns, 1);
 }
@@ -65,9 +65,9 @@ void check_page(const QString& keys, bool down) {
 
 void check_order(const QString& keys, Order order) {
   User user;
-  user.state().sort_ranks(order == Order::number ? Order::host : Order::number);
+  user.state().arrangement.sort_ranks(order == Order::number ? Order::host : Order::number);
   user.press(keys);
-  EXPECT_EQ(user.state().rank_order(), order);
+  EXPECT_EQ(user.state().arrangement.rank_order(), order);
 }
 
 bool is_dark(const QString& keys, const QString& before) {
@@ -81,30 +81,30 @@ void check_rank_moved(const QString& keys, std::size_t rank, std::vector<std::si
   User user;
   user.select("forward", rank);
   user.press(keys);
-  EXPECT_EQ(user.state().groups().front().ranks, order);
+  EXPECT_EQ(user.state().arrangement.groups().front().ranks, order);
 }
 
 const ActionChecks all{
     {"F",
      [](const QString& keys) {
        User user;
-       user.state().show_part(part);
+       user.state().time.show_part(part);
        user.press(keys);
-       EXPECT_EQ(user.view(), user.state().axis().whole());
+       EXPECT_EQ(user.view(), user.state().time.axis().whole());
      }},
     {"Backspace",
      [](const QString& keys) {
        User user;
        const TimeRange before = user.view();
-       user.state().jump_to(part);
+       user.state().time.jump_to(part);
        user.press(keys);
        EXPECT_EQ(user.view(), before);
      }},
     {"Shift+Backspace",
      [](const QString& keys) {
        User user;
-       user.state().jump_to(part);
-       user.state().show_previous();
+       user.state().time.jump_to(part);
+       user.state().time.show_previous();
        user.press(keys);
        EXPECT_EQ(user.view(), part);
      }},
@@ -117,16 +117,16 @@ const ActionChecks all{
     {"Home",
      [](const QString& keys) {
        User user;
-       user.state().show_part(part);
+       user.state().time.show_part(part);
        user.press(keys);
-       EXPECT_EQ(user.view().begin_ns, user.state().axis().whole().begin_ns);
+       EXPECT_EQ(user.view().begin_ns, user.state().time.axis().whole().begin_ns);
      }},
     {"End",
      [](const QString& keys) {
        User user;
-       user.state().show_part(part);
+       user.state().time.show_part(part);
        user.press(keys);
-       EXPECT_EQ(user.view().end_ns, user.state().axis().whole().end_ns);
+       EXPECT_EQ(user.view().end_ns, user.state().time.axis().whole().end_ns);
      }},
     {"PgUp", [](const QString& keys) { check_page(keys, false); }},
     {"PgDown", [](const QString& keys) { check_page(keys, true); }},
@@ -135,7 +135,7 @@ const ActionChecks all{
     {"Ctrl+Alt+W",
      [](const QString& keys) {
        const auto scrolled = [](User& user) {
-         user.state().show_part(part);
+         user.state().time.show_part(part);
          user.turn_wheel(user.at(0.5, 300), -1);
          return user.timeline->verticalScrollBar()->value();
        };
@@ -154,10 +154,10 @@ const ActionChecks all{
      [](const QString& keys) {
        User user;
        user.press(keys);
-       ASSERT_EQ(user.state().bookmarks().size(), 1u);
-       EXPECT_NEAR(user.state().bookmarks()[0].time_ns, middle(user), user.state().axis().ns_per_pixel());
+       ASSERT_EQ(user.state().time.bookmarks().size(), 1u);
+       EXPECT_NEAR(user.state().time.bookmarks()[0].time_ns, middle(user), user.state().time.axis().ns_per_pixel());
        user.press(keys);
-       EXPECT_TRUE(user.state().bookmarks().empty());
+       EXPECT_TRUE(user.state().time.bookmarks().empty());
      }},
     {"N", [](const QString& keys) { check_bookmark(keys, 3e8, 6e8); }},
     {"Shift+N", [](const QString& keys) { check_bookmark(keys, 5e8, 2e8); }},
@@ -173,35 +173,35 @@ const ActionChecks all{
        User user;
        user.page->findChild<QLineEdit*>()->setText("^forward$");
        user.press(keys);
-       EXPECT_EQ(user.state().filter(), "^forward$");
+       EXPECT_EQ(user.state().arrangement.filter(), "^forward$");
        EXPECT_FALSE(user.timeline->rows().row_of(user.first_named("backward", 0))) << "not shown";
        EXPECT_TRUE(user.timeline->rows().row_of(user.first_named("forward", 0)));
      }},
     {"Ctrl+E",
      [](const QString& keys) {
        User user;
-       user.state().set_all_collapsed(true);
+       user.state().arrangement.set_all_collapsed(true);
        user.press(keys);
-       for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_FALSE(user.state().collapsed(rank));
+       for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_FALSE(user.state().arrangement.collapsed(rank));
      }},
     {"Ctrl+Shift+E",
      [](const QString& keys) {
        User user;
        user.press(keys);
-       for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_TRUE(user.state().collapsed(rank));
+       for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_TRUE(user.state().arrangement.collapsed(rank));
      }},
     {"Ctrl+U",
      [](const QString& keys) {
        User user;
        user.press(keys);
-       EXPECT_TRUE(user.state().counters_unfolded(3));
+       EXPECT_TRUE(user.state().arrangement.counters_unfolded(3));
      }},
     {"Ctrl+Shift+U",
      [](const QString& keys) {
        User user;
-       user.state().set_all_counters_unfolded(true);
+       user.state().arrangement.set_all_counters_unfolded(true);
        user.press(keys);
-       EXPECT_FALSE(user.state().counters_unfolded(3));
+       EXPECT_FALSE(user.state().arrangement.counters_unfolded(3));
      }},
     {"Ctrl+G",
      [](const QString& keys) {
@@ -211,10 +211,10 @@ const ActionChecks all{
          QTest::keyClick(dialog.findChild<QLineEdit*>(), Qt::Key_Return);
        });
        user.press(keys);
-       const TimeRange wanted = *user.state().range_of_iterations(5, 5);
-       ASSERT_TRUE(user.state().selected_range());
-       EXPECT_NEAR(user.state().selected_range()->begin_ns, wanted.begin_ns, 0.1 * wanted.length());
-       EXPECT_LT(user.length(), 1.2 * user.state().selected_range()->length());
+       const TimeRange wanted = *user.state().time.range_of_iterations(5, 5);
+       ASSERT_TRUE(user.state().selection.range());
+       EXPECT_NEAR(user.state().selection.range()->begin_ns, wanted.begin_ns, 0.1 * wanted.length());
+       EXPECT_LT(user.length(), 1.2 * user.state().selection.range()->length());
      }},
     {"Ctrl+1", [](const QString& keys) { check_order(keys, Order::number); }},
     {"Ctrl+2", [](const QString& keys) { check_order(keys, Order::host); }},
@@ -223,9 +223,9 @@ const ActionChecks all{
     {"H",
      [](const QString& keys) {
        User user;
-       user.state().select(SliceRef{.rank = 1, .track = 1, .slice = 0});
+       user.state().selection.select(SliceRef{.rank = 1, .track = 1, .slice = 0});
        user.press(keys);
-       EXPECT_TRUE(user.state().hidden_rows().contains("loader"));
+       EXPECT_TRUE(user.state().arrangement.hidden_rows().contains("loader"));
        EXPECT_FALSE(user.timeline->rows().row_of({.rank = 0, .track = 1, .slice = 0}));
      }},
     {"Shift+H",
@@ -233,25 +233,25 @@ const ActionChecks all{
        User user;
        user.select("forward", 1);
        user.press(keys);
-       EXPECT_TRUE(user.state().rank_hidden(1));
+       EXPECT_TRUE(user.state().arrangement.rank_hidden(1));
        EXPECT_EQ(user.timeline->rows().ranks().size(), 3u);
      }},
     {"Ctrl+H",
      [](const QString& keys) {
        User user;
-       user.state().hide_rows("loader");
-       user.state().set_rank_hidden(1, true);
+       user.state().arrangement.hide_rows("loader");
+       user.state().arrangement.set_rank_hidden(1, true);
        user.press(keys);
-       EXPECT_TRUE(user.state().hidden_rows().empty());
-       EXPECT_FALSE(user.state().rank_hidden(1));
+       EXPECT_TRUE(user.state().arrangement.hidden_rows().empty());
+       EXPECT_FALSE(user.state().arrangement.rank_hidden(1));
      }},
     {"T",
      [](const QString& keys) {
        User user;
        user.press(keys);
-       EXPECT_FALSE(user.state().states_shown());
+       EXPECT_FALSE(user.state().arrangement.states_shown());
        user.press(keys);
-       EXPECT_TRUE(user.state().states_shown());
+       EXPECT_TRUE(user.state().arrangement.states_shown());
      }},
     {"Ctrl+Shift+Down",
      [](const QString& keys) {

@@ -35,37 +35,37 @@ void check_step(const QString& keys, const char* from, const char* to) {
   user.select(from, 1);
   user.press(keys);
   EXPECT_EQ(user.selected_name(), to);
-  EXPECT_EQ(user.state().selected()->rank, 1u);
+  EXPECT_EQ(user.state().selection.slice()->rank, 1u);
 }
 
 void check_rank(const QString& keys, std::size_t to) {
   User user;
   user.select("backward", 1);
   user.press(keys);
-  ASSERT_TRUE(user.state().selected());
-  EXPECT_EQ(user.state().selected()->rank, to);
+  ASSERT_TRUE(user.state().selection.slice());
+  EXPECT_EQ(user.state().selection.slice()->rank, to);
   EXPECT_EQ(user.selected_name(), "backward");
 }
 
 void check_row(const QString& keys, SliceRef from, std::size_t to_track) {
   User user;
-  user.state().reveal(from);
+  user.state().selection.reveal(from);
   user.press(keys);
-  ASSERT_TRUE(user.state().selected());
-  EXPECT_EQ(user.state().selected()->rank, from.rank);
-  EXPECT_EQ(user.state().selected()->track, to_track);
+  ASSERT_TRUE(user.state().selection.slice());
+  EXPECT_EQ(user.state().selection.slice()->rank, from.rank);
+  EXPECT_EQ(user.state().selection.slice()->track, to_track);
 }
 
 void check_same_name(const QString& keys, bool next) {
   User user;
   const SliceRef first = user.first_named("forward", 1);
-  user.state().reveal(first);
-  Q_EMIT user.state().step_wanted(ViewState::Step::next_of_name);
-  const SliceRef second = *user.state().selected();
+  user.state().selection.reveal(first);
+  Q_EMIT user.state().commands.step_wanted(Commands::Step::next_same);
+  const SliceRef second = *user.state().selection.slice();
   ASSERT_NE(first, second);
-  user.state().reveal(next ? first : second);
+  user.state().selection.reveal(next ? first : second);
   user.press(keys);
-  EXPECT_EQ(user.state().selected(), next ? second : first);
+  EXPECT_EQ(user.state().selection.slice(), next ? second : first);
 }
 
 void check_colour(const QString& keys, bool of_phase) {
@@ -87,12 +87,12 @@ const ActionChecks all{
        User user;
        const SliceRef slice = user.select("backward", 2);
        user.press(keys);
-       EXPECT_EQ(user.state().selected_range(), (TimeRange{start_of(user, slice), end_of(user, slice)}));
+       EXPECT_EQ(user.state().selection.range(), (TimeRange{start_of(user, slice), end_of(user, slice)}));
      }},
     {"Z",
      [](const QString& keys) {
        User user;
-       user.state().select_range(TimeRange{2e8, 2.5e8});
+       user.state().selection.select_range(TimeRange{2e8, 2.5e8});
        user.press(keys);
        EXPECT_EQ(user.view(), (TimeRange{2e8, 2.5e8}));
      }},
@@ -119,38 +119,38 @@ const ActionChecks all{
      [](const QString& keys) {
        User user(run_with_nccl());
        const SliceRef call{.rank = 0, .track = 0, .slice = 0}, work{.rank = 0, .track = 1, .slice = 0};
-       user.state().select(call);
+       user.state().selection.select(call);
        user.press(keys);
-       EXPECT_EQ(user.state().selected(), work);
+       EXPECT_EQ(user.state().selection.slice(), work);
        user.press(keys);
-       EXPECT_EQ(user.state().selected(), call);
+       EXPECT_EQ(user.state().selection.slice(), call);
      }},
     {"C",
      [](const QString& keys) {
        User user;
        user.press(keys);
-       EXPECT_TRUE(user.state().path_shown());
+       EXPECT_TRUE(user.state().arrangement.path_shown());
        user.press(keys);
-       EXPECT_FALSE(user.state().path_shown());
+       EXPECT_FALSE(user.state().arrangement.path_shown());
      }},
     {"P",
      [](const QString& keys) {
        User user;
        user.select("forward", 2);
        user.press(keys);
-       EXPECT_TRUE(user.state().pinned(2));
+       EXPECT_TRUE(user.state().arrangement.pinned(2));
        EXPECT_EQ(user.timeline->rows().ranks().front().rank, 2u);
        user.press(keys);
-       EXPECT_FALSE(user.state().pinned(2));
+       EXPECT_FALSE(user.state().arrangement.pinned(2));
      }},
     {"Shift+P",
      [](const QString& keys) {
        User user;
        user.select("forward", 2);
        user.press(keys);
-       EXPECT_TRUE(user.state().row_pinned(2, "main thread"));
+       EXPECT_TRUE(user.state().arrangement.row_pinned(2, "main thread"));
        user.press(keys);
-       EXPECT_TRUE(user.state().pinned_rows().empty());
+       EXPECT_TRUE(user.state().arrangement.pinned_rows().empty());
      }},
     {"K", [](const QString& keys) { check_colour(keys, false); }},
     {"Shift+K", [](const QString& keys) { check_colour(keys, true); }},
@@ -158,10 +158,10 @@ const ActionChecks all{
      [](const QString& keys) {
        User user;
        user.select("forward", 2);
-       user.state().select_range(TimeRange{1e8, 2e8});
+       user.state().selection.select_range(TimeRange{1e8, 2e8});
        user.press(keys);
-       EXPECT_FALSE(user.state().selected());
-       EXPECT_FALSE(user.state().selected_range());
+       EXPECT_FALSE(user.state().selection.slice());
+       EXPECT_FALSE(user.state().selection.range());
      }},
 };
 

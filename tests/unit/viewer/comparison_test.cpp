@@ -45,8 +45,8 @@ class Comparison : public testing::Test {
     page->finish();
     QTest::qWait(0);
   }
-  const TimeAxis& a() { return page->state_of_a().axis(); }
-  const TimeAxis& b() { return page->state_of_b().axis(); }
+  const TimeAxis& a() { return page->state_of_a().time.axis(); }
+  const TimeAxis& b() { return page->state_of_b().time.axis(); }
   template <class Widget>
   Widget* of_side(int side) {
     return page->findChild<QWidget*>(side == 0 ? "run A" : "run B")->findChild<Widget*>();
@@ -61,7 +61,7 @@ class Comparison : public testing::Test {
     const RunIteration& iteration = side == 0 ? one->a : one->b;
     const double middle = (double(iteration.start_ns) + double(iteration.end_ns)) / 2;
     QTest::mouseClick(ruler, Qt::LeftButton, {},
-                      QPoint(state.names_width() + int(state.axis().x_of(middle)), ruler->height() / 2));
+                      QPoint(state.time.names_width() + int(state.time.axis().x_of(middle)), ruler->height() / 2));
     finish();
   }
   void expect_coupled() {
@@ -69,7 +69,7 @@ class Comparison : public testing::Test {
     EXPECT_NEAR(b().visible().begin_ns, a().visible().begin_ns + offset, 1e-3);
     EXPECT_NEAR(b().visible().end_ns, a().visible().end_ns + offset, 1e-3);
     EXPECT_EQ(a().width(), b().width()) << "the same number of columns";
-    EXPECT_EQ(page->state_of_a().names_width(), page->state_of_b().names_width());
+    EXPECT_EQ(page->state_of_a().time.names_width(), page->state_of_b().time.names_width());
   }
 
   Window window;
@@ -87,7 +87,7 @@ TEST_F(Comparison, AlignsEachIterationToTheNanosecond) {
   }
   EXPECT_FALSE(page->coupling().align_at(4711));
   ASSERT_TRUE(page->coupling().align_at(std::nullopt));
-  EXPECT_EQ(page->coupling().offset_ns(), page->state_of_b().run().begin_ns - page->state_of_a().run().begin_ns);
+  EXPECT_EQ(page->coupling().offset_ns(), page->state_of_b().run.begin_ns - page->state_of_a().run.begin_ns);
 }
 
 TEST_F(Comparison, ZoomsAndPansBothRuns) {
@@ -106,9 +106,9 @@ TEST_F(Comparison, ZoomsAndPansBothRuns) {
   expect_coupled();
   QTest::keyClick(timeline(1), Qt::Key_F);
   expect_coupled();
-  EXPECT_LE(a().visible().begin_ns, page->state_of_a().run().begin_ns);
-  EXPECT_GE(b().visible().end_ns, page->state_of_b().run().end_ns) << "the longer run is seen as a whole";
-  page->state_of_b().set_names_width(333);
+  EXPECT_LE(a().visible().begin_ns, page->state_of_a().run.begin_ns);
+  EXPECT_GE(b().visible().end_ns, page->state_of_b().run.end_ns) << "the longer run is seen as a whole";
+  page->state_of_b().time.set_names_width(333);
   expect_coupled();
   QTest::keyClick(timeline(0), Qt::Key_Backspace);
   expect_coupled();
@@ -119,8 +119,8 @@ TEST_F(Comparison, SelectsAnIterationInBothRuns) {
     const std::int64_t number = side == 0 ? 7 : 12;
     click_iteration(side, number);
     const auto& one = *std::ranges::find(page->coupling().iterations(), number, &CommonIteration::number);
-    EXPECT_EQ(page->state_of_a().selected_range(), (TimeRange{double(one.a.start_ns), double(one.a.end_ns)}));
-    EXPECT_EQ(page->state_of_b().selected_range(), (TimeRange{double(one.b.start_ns), double(one.b.end_ns)}));
+    EXPECT_EQ(page->state_of_a().selection.range(), (TimeRange{double(one.a.start_ns), double(one.a.end_ns)}));
+    EXPECT_EQ(page->state_of_b().selection.range(), (TimeRange{double(one.b.start_ns), double(one.b.end_ns)}));
     EXPECT_EQ(page->coupling().aligned_at(), number);
     EXPECT_EQ(page->coupling().offset_ns(), double(one.b.start_ns - one.a.start_ns));
     expect_coupled();
@@ -139,7 +139,7 @@ TEST_F(Comparison, SelectsAnIterationInBothRuns) {
   EXPECT_EQ(page->coupling().aligned_at(), std::nullopt);
   EXPECT_TRUE(page->hint().contains("begin in the same column")) << page->hint().toStdString();
   QTest::keyClick(timeline(0), Qt::Key_Escape);
-  EXPECT_FALSE(page->state_of_b().selected_range());
+  EXPECT_FALSE(page->state_of_b().selection.range());
 }
 
 // Two runs in tabs: the view and the selection of one of them are taken over to the other one.
@@ -148,8 +148,8 @@ TEST(LinkedViews, ShowTheSameTimeOfTheSameIteration) {
   const auto common = common_iterations(*base_run(), *slower_run());
   const CommonIteration& one = common[20];
   const auto begin = double(one.a.start_ns);
-  from.show_part({begin + 1e6, begin + 5e6});
-  from.select_range(TimeRange{begin + 2e6, begin + 3e6}, {1});
+  from.time.show_part({begin + 1e6, begin + 5e6});
+  from.selection.select_range(TimeRange{begin + 2e6, begin + 3e6}, {1});
   const auto slices_named = [](const viewer::Run& run, std::size_t number) {
     const auto& slices = run.trace.ranks[1].tracks[0].slices;
     for (std::uint32_t i = 0;; ++i) {
@@ -157,34 +157,34 @@ TEST(LinkedViews, ShowTheSameTimeOfTheSameIteration) {
         return SliceRef{.rank = 1, .track = 0, .slice = i};
     }
   };
-  from.select(slices_named(*base_run(), 20));
+  from.selection.select(slices_named(*base_run(), 20));
   follow_selection(from, to);
   const double shift = double(one.b.start_ns - one.a.start_ns);
-  EXPECT_NEAR(to.axis().visible().begin_ns, begin + 1e6 + shift, 1);
-  EXPECT_NEAR(to.axis().visible().length(), 4e6, 1);
-  EXPECT_NEAR(to.selected_range()->begin_ns, begin + 2e6 + shift, 1);
-  EXPECT_EQ(to.selected_ranks(), std::set<std::size_t>{1});
-  EXPECT_EQ(to.selected(), slices_named(*slower_run(), 20));
-  from.select_range(TimeRange{double(common[7].a.start_ns), double(common[7].a.end_ns)});
-  from.select(std::nullopt);
+  EXPECT_NEAR(to.time.axis().visible().begin_ns, begin + 1e6 + shift, 1);
+  EXPECT_NEAR(to.time.axis().visible().length(), 4e6, 1);
+  EXPECT_NEAR(to.selection.range()->begin_ns, begin + 2e6 + shift, 1);
+  EXPECT_EQ(to.selection.ranks(), std::set<std::size_t>{1});
+  EXPECT_EQ(to.selection.slice(), slices_named(*slower_run(), 20));
+  from.selection.select_range(TimeRange{double(common[7].a.start_ns), double(common[7].a.end_ns)});
+  from.selection.select(std::nullopt);
   follow_selection(from, to);
-  EXPECT_EQ(to.selected_range(), (TimeRange{double(common[7].b.start_ns), double(common[7].b.end_ns)}))
+  EXPECT_EQ(to.selection.range(), (TimeRange{double(common[7].b.start_ns), double(common[7].b.end_ns)}))
       << "the iteration, which is longer there";
   const double shift_of_selected = double(common[7].b.start_ns - common[7].a.start_ns);
   EXPECT_GT(shift - shift_of_selected, 1e6);
-  EXPECT_NEAR(to.axis().visible().begin_ns, begin + 1e6 + shift_of_selected, 1);
-  EXPECT_FALSE(to.selected());
+  EXPECT_NEAR(to.time.axis().visible().begin_ns, begin + 1e6 + shift_of_selected, 1);
+  EXPECT_FALSE(to.selection.slice());
 }
 
 TEST_F(Comparison, MovesARangeThatIsNoIterationByTheOffset) {
   page->coupling().align_at(3);
   const TimeRange range{a().visible().begin_ns + 1e7, a().visible().begin_ns + 3e7};
-  page->state_of_a().select_range(range, {1});
-  const auto moved = page->state_of_b().selected_range();
+  page->state_of_a().selection.select_range(range, {1});
+  const auto moved = page->state_of_b().selection.range();
   ASSERT_TRUE(moved);
   EXPECT_NEAR(moved->begin_ns - range.begin_ns, page->coupling().offset_ns(), 1e-3);
   EXPECT_NEAR(moved->length(), 2e7, 1e-3);
-  EXPECT_EQ(page->state_of_b().selected_ranks(), std::set<std::size_t>{1}) << "the rank of the same number";
+  EXPECT_EQ(page->state_of_b().selection.ranks(), std::set<std::size_t>{1}) << "the rank of the same number";
 }
 
 TEST_F(Comparison, ListsTheDifferencesOfTheSelectionWithTheVerdict) {
@@ -214,7 +214,7 @@ TEST_F(Comparison, ListsTheDifferencesOfTheSelectionWithTheVerdict) {
     return sum / double(run.trace.ranks.size());
   };
   const auto& one = *std::ranges::find(page->coupling().iterations(), 9, &CommonIteration::number);
-  const double in_a = mean_in(page->state_of_a().run(), one.a), in_b = mean_in(page->state_of_b().run(), one.b);
+  const double in_a = mean_in(page->state_of_a().run, one.a), in_b = mean_in(page->state_of_b().run, one.b);
   EXPECT_EQ(text(2), "slower");
   EXPECT_EQ(text(6), "2");
   EXPECT_EQ(text(8), duration_text(std::llround(in_a)));
@@ -292,7 +292,7 @@ TEST(ComparisonWindow, OpensTwoRunsBesideTheUiThread) {
   ComparisonPage* page = nullptr;
   window.compare(a, b, [&](ComparisonPage& opened) { page = &opened; });
   ASSERT_TRUE(QTest::qWaitFor([&] { return page != nullptr; }, 20'000));
-  EXPECT_EQ(&page->state_of_a().run(), loaded) << "the open run is not loaded again";
+  EXPECT_EQ(&page->state_of_a().run, loaded) << "the open run is not loaded again";
   EXPECT_EQ(window.current_tab(), page);
   EXPECT_TRUE(window.windowTitle().startsWith("a and b"));
   EXPECT_EQ(page->coupling().iterations().size(), 4u);

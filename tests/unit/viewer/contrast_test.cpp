@@ -55,25 +55,25 @@ class Contrast : public testing::TestWithParam<const char*> {
 
 TEST_P(Contrast, OfTextsOnEveryPanelIsEnough) {
   User page(run_with_texts(4));
-  page.state().set_all_counters_unfolded(true);
-  const double at_ns = page.state().range_of_iterations(2, 2)->begin_ns;
-  page.state().set_bookmarks({{.time_ns = at_ns, .text = "a note"}});
+  page.state().arrangement.set_all_counters_unfolded(true);
+  const double at_ns = page.state().time.range_of_iterations(2, 2)->begin_ns;
+  page.state().time.set_bookmarks({{.time_ns = at_ns, .text = "a note"}});
   const SliceRef slice = page.first_named("backward", 1);
-  page.state().show_iterations(2, 3);
+  page.state().time.show_iterations(2, 3);
   for (const bool selected : {false, true}) {
     if (selected) {
-      page.state().select(slice);
-      page.state().toggle_selected(page.first_named("forward", 2));
-      page.state().select_range(page.state().range_of_iterations(2, 2), {0, 1});
-      page.state().mark_time(at_ns + 1e7);
-      Q_EMIT page.state().search_wanted("forward");
+      page.state().selection.select(slice);
+      page.state().selection.toggle(page.first_named("forward", 2));
+      page.state().selection.select_range(page.state().time.range_of_iterations(2, 2), {0, 1});
+      page.state().time.mark_time(at_ns + 1e7);
+      Q_EMIT page.state().commands.search_wanted("forward");
       page.finish();
-      page.state().show_iterations(2, 3);  // the search went to its first hit
-      page.state().select(slice);
+      page.state().time.show_iterations(2, 3);  // the search went to its first hit
+      page.state().selection.select(slice);
     }
     for (const PanelKind& kind : panel_kinds()) {
       if (kind.place != PanelKind::Place::tab) continue;
-      Q_EMIT page.state().panel_wanted(kind.title);
+      Q_EMIT page.state().commands.panel_wanted(kind.title);
       page.finish();
       page.window.grab();  // asks for what is drawn for the first time
       page.finish();

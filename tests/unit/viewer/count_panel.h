@@ -13,13 +13,13 @@ namespace paceline::viewer {
 class CountPanel : public QLabel {
  public:
   CountPanel(Document& document, ViewState& state) : document_(document), state_(state), task_(document.background()) {
-    connect(&state, &ViewState::range_changed, this, &CountPanel::count);
+    connect(&state.selection, &Selection::range_changed, this, &CountPanel::count);
     count();
   }
 
  private:
   void count() {
-    const TimeRange range = state_.selected_range().value_or(state_.axis().whole());
+    const TimeRange range = state_.selection.range().value_or(state_.time.axis().whole());
     setText("computing…");
     // In a worker thread: reads the run, which never changes, and copies of everything else.
     const auto work = [run = document_.shared_run(), range](const Ticket& ticket) {

@@ -17,7 +17,7 @@ namespace {
 void check_panel(const Action& action) {
   User user;
   const QString title = QString(action.text).remove('&');
-  Q_EMIT user.state().panel_wanted(title == "Phases" ? "Ranks" : "Phases");
+  Q_EMIT user.state().commands.panel_wanted(title == "Phases" ? "Ranks" : "Phases");
   auto* dock = user.page->findChild<QDockWidget*>(title);
   ASSERT_NE(dock, nullptr) << title.toStdString();
   EXPECT_FALSE(is_seen(dock->widget()));

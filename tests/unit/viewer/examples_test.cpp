@@ -28,7 +28,7 @@ TEST(Examples, APanelCountsTheSlicesOfTheSelectedRange) {
   EXPECT_EQ(panel.text(), QString("%L1 slices").arg(run->slices));
   const auto& iteration = run->index->iterations(0)[1];
   const auto begin = static_cast<double>(iteration.start_ns);
-  state.select_range(TimeRange{begin, begin + 1});
+  state.selection.select_range(TimeRange{begin, begin + 1});
   document.background().finish();
   EXPECT_EQ(panel.text(), "2 slices") << "the iteration and the range inside it that starts with it";
 }

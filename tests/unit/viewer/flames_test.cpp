@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph of samples of stacks, and of the difference between two sets of them.
+#include <QToolButton>
 #include <algorithm>
 
 #include "analysis/trace/builder.h"
@@ -81,7 +82,7 @@ TEST_F(Flames, AreThoseOfSamplesWhereThereAreAny) {
 }
 
 TEST_F(Flames, FollowTheSelection) {
-  state().select_range(TimeRange{200e6, 300e6}, {1});
+  state().selection.select_range(TimeRange{200e6, 300e6}, {1});
   finish();
   EXPECT_EQ(graph->nodes()[0].count, 10u);
   EXPECT_NEAR(width_of("load"), 0.8 * chart().width(), 1);
@@ -152,14 +153,14 @@ TEST_F(Flames, OfTwoIterationsCompareThem) {
   EXPECT_DOUBLE_EQ(tree.share(named("load")), 0.4) << "8 of the 20 samples of both ranks";
   EXPECT_DOUBLE_EQ(tree.other_share(named("load")), 0.1);
   boxes[1]->setValue(3);
-  state().select_range(TimeRange{0, 1e6}, {1});
+  state().selection.select_range(TimeRange{0, 1e6}, {1});
   finish();
   EXPECT_DOUBLE_EQ(chart().tree().share(named("load")), 0.8) << "of the selected rank, at any time";
   EXPECT_DOUBLE_EQ(chart().tree().other_share(named("load")), 0.2);
 }
 
 TEST_F(Flames, OfNothingSayWhatIsMissing) {
-  state().select_range(TimeRange{0, 1000});
+  state().selection.select_range(TimeRange{0, 1000});
   finish();
   EXPECT_TRUE(graph->status().startsWith("No samples in the selected")) << graph->status().toStdString();
   show(FlameGraph::Show::ranks);
@@ -218,12 +219,12 @@ class FlamesOfFindings : public Page {
 };
 
 TEST_F(FlamesOfFindings, AFindingAboutARankComparesItWithTheOthers) {
-  state().set_all_collapsed(true);
-  const TimeRange before = state().axis().visible();
+  state().arrangement.set_all_collapsed(true);
+  const TimeRange before = state().time.axis().visible();
   click_finding("Rank 2 arrived last");
-  EXPECT_TRUE(state().pinned(2));
-  EXPECT_FALSE(state().collapsed(2)) << "its rows are seen";
-  EXPECT_NE(state().axis().visible(), before);
+  EXPECT_TRUE(state().arrangement.pinned(2));
+  EXPECT_FALSE(state().arrangement.collapsed(2)) << "its rows are seen";
+  EXPECT_NE(state().time.axis().visible(), before);
   EXPECT_TRUE(is_seen(graph()));
   EXPECT_EQ(graph()->chart().tree().one, "rank 2");
   EXPECT_EQ(graph()->chart().tree().other, "the other ranks");
@@ -232,7 +233,7 @@ TEST_F(FlamesOfFindings, AFindingAboutARankComparesItWithTheOthers) {
 
 TEST_F(FlamesOfFindings, AFindingAboutAnIterationComparesItWithTheOthers) {
   click_finding("Iteration 5 is slow");
-  ASSERT_TRUE(state().selected_range());
+  ASSERT_TRUE(state().selection.range());
   EXPECT_TRUE(is_seen(graph()));
   EXPECT_EQ(graph()->chart().tree().one, "iteration 5");
   EXPECT_GT(graph()->nodes()[0].total_ns, 0);
@@ -245,7 +246,7 @@ class FindingsWithoutSamples : public FlamesOfFindings {
 
 TEST_F(FindingsWithoutSamples, LeaveThePanelInFront) {
   click_finding("Rank 2 arrived last");
-  EXPECT_TRUE(state().pinned(2));
+  EXPECT_TRUE(state().arrangement.pinned(2));
   EXPECT_FALSE(is_seen(graph()));
 }
 

@@ -60,10 +60,10 @@ TEST(GoTo, SaysWhyNothingIsFound) {
 
 TEST(GoTo, ShowsATimeWithAMarkThatEscapeRemoves) {
   User user;
-  user.state().show_all();
+  user.state().time.show_all();
   go(user, "300 ms");
   EXPECT_NEAR((user.view().begin_ns + user.view().end_ns) / 2, 3e8, 1);
-  EXPECT_EQ(user.state().marked_time(), 3e8);
+  EXPECT_EQ(user.state().time.marked_time(), 3e8);
   const auto marked = [&] {
     const QImage image = user.timeline->viewport()->grab().toImage();
     const int x = user.timeline->geometry().x_of(3e8);
@@ -78,16 +78,16 @@ TEST(GoTo, ShowsATimeWithAMarkThatEscapeRemoves) {
   ASSERT_TRUE(QTest::qWaitForWindowActive(&user.window));
   EXPECT_EQ(QApplication::focusWidget(), user.timeline) << "which has the keys again";
   user.press("Esc");
-  EXPECT_FALSE(user.state().marked_time());
+  EXPECT_FALSE(user.state().time.marked_time());
   EXPECT_FALSE(marked());
 }
 
 TEST(GoTo, UnfoldsARank) {
   User user;
-  user.state().set_all_collapsed(true);
+  user.state().arrangement.set_all_collapsed(true);
   go(user, "rank 2");
-  EXPECT_FALSE(user.state().collapsed(2));
-  EXPECT_TRUE(user.state().collapsed(1));
+  EXPECT_FALSE(user.state().arrangement.collapsed(2));
+  EXPECT_TRUE(user.state().arrangement.collapsed(1));
 }
 
 TEST(GoTo, SearchesForANameAndGoesToItsFirstSlice) {
@@ -106,10 +106,10 @@ TEST(GoTo, TakesTheEntryThatTheArrowKeysChose) {
     EXPECT_EQ(dialog.findChild<QListWidget*>()->currentItem()->text(), "Rank 1");
     QTest::keyClick(field, Qt::Key_Return);
   });
-  user.state().set_all_collapsed(true);
+  user.state().arrangement.set_all_collapsed(true);
   user.press("Ctrl+G");
-  EXPECT_FALSE(user.state().collapsed(1));
-  EXPECT_FALSE(user.state().selected_range()) << "not iteration 1";
+  EXPECT_FALSE(user.state().arrangement.collapsed(1));
+  EXPECT_FALSE(user.state().selection.range()) << "not iteration 1";
 }
 
 TEST(GoTo, ShowsOneLineForWhatIsNotFoundAndStaysOpen) {
@@ -137,7 +137,7 @@ TEST(GoTo, SelectsAnIterationOfBothComparedRuns) {
   ASSERT_EQ(five.found.size(), 1u);
   go_to(page->state_of_a(), five.found.front());
   EXPECT_EQ(page->coupling().selected_iteration(), 5);
-  EXPECT_TRUE(page->state_of_b().selected_range());
+  EXPECT_TRUE(page->state_of_b().selection.range());
   page->finish();
 }
 

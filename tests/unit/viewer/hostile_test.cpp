@@ -20,10 +20,10 @@ namespace {
 // Opens every panel, and looks at the run from far and from near.
 void look_at(std::shared_ptr<const Run> run) {
   User user(std::move(run));
-  user.state().set_all_collapsed(false);
+  user.state().arrangement.set_all_collapsed(false);
   for (const PanelKind& kind : panel_kinds()) {
     if (kind.place != PanelKind::Place::tab) continue;
-    Q_EMIT user.state().panel_wanted(kind.title);
+    Q_EMIT user.state().commands.panel_wanted(kind.title);
     user.finish();
     user.window.grab();
   }
@@ -33,7 +33,7 @@ void look_at(std::shared_ptr<const Run> run) {
     user.press(key);
     user.timeline->viewport()->grab();
   }
-  const TimeRange view = user.view(), whole = user.state().axis().whole();
+  const TimeRange view = user.view(), whole = user.state().time.axis().whole();
   EXPECT_GE(view.begin_ns, whole.begin_ns);
   EXPECT_LE(view.end_ns, whole.end_ns);
 }

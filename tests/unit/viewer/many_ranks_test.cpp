@@ -62,7 +62,7 @@ TEST_F(ManyRanks, StartFoldedAndShareTheRoom) {
   const int room = timeline->viewport()->height() - ruler_height;
   EXPECT_LE(rows.height(), room) << "no scrolling";
   for (std::size_t rank = 0; rank < 12; ++rank) {
-    EXPECT_TRUE(state().collapsed(rank));
+    EXPECT_TRUE(state().arrangement.collapsed(rank));
     const int height = rows.rows_of(rank).front().end_y - rows.rows_of(rank).front().y;
     EXPECT_GE(height, RowLayout::lowest_folded);
     EXPECT_LE(height, RowLayout::highest_folded);
@@ -71,29 +71,29 @@ TEST_F(ManyRanks, StartFoldedAndShareTheRoom) {
 }
 
 TEST_F(ManyRanks, StandBelowTheNamesOfTheirHostsWhichFold) {
-  ASSERT_EQ(state().groups().size(), 3u);
+  ASSERT_EQ(state().arrangement.groups().size(), 3u);
   const auto rows = timeline->rows().rows_between(0, timeline->rows().height());
   EXPECT_EQ(rows.size(), 3u + 12u);
   QTest::mouseClick(timeline->viewport(), Qt::LeftButton, {}, {60, ruler_height + rows.front().y + 5});
-  EXPECT_TRUE(state().groups()[0].folded);
+  EXPECT_TRUE(state().arrangement.groups()[0].folded);
   EXPECT_TRUE(timeline->rows().rows_of(0).empty());
   EXPECT_EQ(timeline->rows().rows().size(), 3u + 8u);
-  state().reveal(first_named("forward", 2));
-  EXPECT_FALSE(state().groups()[0].folded);
+  state().selection.reveal(first_named("forward", 2));
+  EXPECT_FALSE(state().arrangement.groups()[0].folded);
   EXPECT_NE(timeline->rows().row_of(first_named("forward", 2)), nullptr);
 }
 
 TEST_F(ManyRanks, AreSortedByTheWaitingThatTheyCaused) {
   press(Qt::Key_F);
-  state().sort_ranks(ViewState::RankOrder::waiting_caused);
-  ASSERT_EQ(state().groups().size(), 1u) << "without headings";
-  EXPECT_EQ(state().groups()[0].ranks[0], 7u);
-  EXPECT_EQ(state().waiting_caused_ns(7), state().most_waiting_caused_ns());
+  state().arrangement.sort_ranks(Arrangement::RankOrder::waiting_caused);
+  ASSERT_EQ(state().arrangement.groups().size(), 1u) << "without headings";
+  EXPECT_EQ(state().arrangement.groups()[0].ranks[0], 7u);
+  EXPECT_EQ(state().arrangement.waiting_caused_ns(7), state().arrangement.most_waiting_caused_ns());
   EXPECT_LT(timeline->rows().rows_of(7).front().y, timeline->rows().rows_of(0).front().y);
-  state().set_pinned(3, true);
-  EXPECT_EQ(state().groups()[0].ranks[0], 3u) << "pinned ranks come first";
+  state().arrangement.set_pinned(3, true);
+  EXPECT_EQ(state().arrangement.groups()[0].ranks[0], 3u) << "pinned ranks come first";
   EXPECT_TRUE(timeline->tooltip_at(name_of(7)).contains("made others wait"));
-  const QPoint strip(name_of(7) + QPoint(state().names_width() + 100, 0));
+  const QPoint strip(name_of(7) + QPoint(state().time.names_width() + 100, 0));
   EXPECT_TRUE(timeline->tooltip_at(strip).contains("Rank 7: ")) << timeline->tooltip_at(strip).toStdString();
 }
 
@@ -117,15 +117,15 @@ TEST_F(ManyRanks, TheFindingsLeadToTheSlowIterationAndNameNoRankThatTheReportDoe
   EXPECT_TRUE(iteration->isVisible()) << "what leads to a place has room first";
   EXPECT_EQ(bar->height(), 28);
   iteration->click();
-  EXPECT_EQ(state().axis().visible(), *slowest->range);
+  EXPECT_EQ(state().time.axis().visible(), *slowest->range);
   const auto& slow = page->run().index->iterations(7)[13];
-  EXPECT_LE(state().axis().visible().begin_ns, double(slow.start_ns));
-  EXPECT_GE(state().axis().visible().end_ns, double(slow.start_ns + slow.duration_ns));
-  EXPECT_LT(state().axis().visible().length(), 1.6 * double(slow.duration_ns));
-  ASSERT_TRUE(state().selected_range());
-  EXPECT_LE(state().selected_range()->begin_ns, double(slow.start_ns));
-  EXPECT_GE(state().selected_range()->end_ns, double(slow.start_ns + slow.duration_ns));
-  EXPECT_LT(state().selected_range()->length(), state().axis().visible().length());
+  EXPECT_LE(state().time.axis().visible().begin_ns, double(slow.start_ns));
+  EXPECT_GE(state().time.axis().visible().end_ns, double(slow.start_ns + slow.duration_ns));
+  EXPECT_LT(state().time.axis().visible().length(), 1.6 * double(slow.duration_ns));
+  ASSERT_TRUE(state().selection.range());
+  EXPECT_LE(state().selection.range()->begin_ns, double(slow.start_ns));
+  EXPECT_GE(state().selection.range()->end_ns, double(slow.start_ns + slow.duration_ns));
+  EXPECT_LT(state().selection.range()->length(), state().time.axis().visible().length());
 }
 
 TEST_F(ManyRanks, ShowWaitingApartFromTheTransfer) {
@@ -138,18 +138,18 @@ TEST_F(ManyRanks, ShowWaitingApartFromTheTransfer) {
   const auto& late = first_named("MPI_Allreduce", 7);
   EXPECT_EQ(wait->until_ns, slices_of(page->run(), late).start_ns[late.slice]);
 
-  state().reveal(call);
-  state().zoom_to(call);
+  state().selection.reveal(call);
+  state().time.zoom_to(call);
   const auto at = [&](double time) {
     const PlacedRow* placed = timeline->rows().row_of(call);
     const auto [top, bottom] = *placed->row->place_of(call, timeline->rows().level_height());
-    return QPoint(header_width + static_cast<int>(state().axis().x_of(time)),
+    return QPoint(header_width + static_cast<int>(state().time.axis().x_of(time)),
                   ruler_height - timeline->scroll_y() + placed->y + top + 1);
   };
   const double waiting = double(wait->from_ns + wait->until_ns) / 2,
                transfer = double(wait->until_ns + wait->end_ns) / 2;
   EXPECT_TRUE(timeline->tooltip_at(at(waiting)).contains("for rank 7"));
-  state().select(std::nullopt);
+  state().selection.select(std::nullopt);
   const QImage picture = timeline->viewport()->grab().toImage();
   const QRgb solid = phase_colour(analysis::Phase::communication, Theme::light());
   EXPECT_EQ(picture.pixel(at(transfer)), solid);
@@ -163,7 +163,7 @@ TEST_F(ManyRanks, AreFirstSeenFromTheFirstIterationToTheLast) {
     begin_ns = std::min(begin_ns, iterations.front().start_ns);
     end_ns = std::max(end_ns, iterations.back().start_ns + iterations.back().duration_ns);
   }
-  const TimeRange view = state().axis().visible();
+  const TimeRange view = state().time.axis().visible();
   const double margin = 0.02 * view.length();
   EXPECT_LT(view.begin_ns, double(begin_ns));
   EXPECT_GT(view.begin_ns, double(begin_ns) - margin) << "without most of the start-up";
@@ -179,33 +179,34 @@ TEST_F(ManyRanks, HaveARulerOfIterationsThatSelects) {
   ASSERT_EQ(iterations.size(), 20u);
   EXPECT_EQ(iterations[13].number, 13);
   const double middle = double(iterations[13].start_ns + iterations[13].end_ns) / 2;
-  const QPoint at(header_width + static_cast<int>(state().axis().x_of(middle)), 9);
+  const QPoint at(header_width + static_cast<int>(state().time.axis().x_of(middle)), 9);
   QTest::mouseClick(ruler, Qt::LeftButton, {}, at);
-  ASSERT_TRUE(state().selected_range());
-  EXPECT_EQ(*state().selected_range(), (TimeRange{double(iterations[13].start_ns), double(iterations[13].end_ns)}));
+  ASSERT_TRUE(state().selection.range());
+  EXPECT_EQ(*state().selection.range(), (TimeRange{double(iterations[13].start_ns), double(iterations[13].end_ns)}));
   const QImage picture = ruler->grab().toImage();
   const auto colour_of = [&](std::size_t i) {
-    return picture.pixel(header_width + static_cast<int>(state().axis().x_of(double(iterations[i].start_ns))) + 3, 3);
+    return picture.pixel(header_width + static_cast<int>(state().time.axis().x_of(double(iterations[i].start_ns))) + 3,
+                         3);
   };
   EXPECT_NE(colour_of(13), colour_of(12)) << "the slow one is darker";
   EXPECT_LT(qGray(colour_of(13)), qGray(colour_of(12)));
 }
 
 TEST_F(ManyRanks, AreReachedByKeys) {
-  state().reveal(first_named("backward", 4));
+  state().selection.reveal(first_named("backward", 4));
   press(Qt::Key_Down, Qt::ControlModifier);
-  ASSERT_TRUE(state().selected());
-  EXPECT_EQ(state().selected()->rank, 5u);
-  EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
+  ASSERT_TRUE(state().selection.slice());
+  EXPECT_EQ(state().selection.slice()->rank, 5u);
+  EXPECT_EQ(slice_title(page->run(), *state().selection.slice()), "backward");
   press(Qt::Key_Up, Qt::ControlModifier);
-  EXPECT_EQ(state().selected()->rank, 4u);
+  EXPECT_EQ(state().selection.slice()->rank, 4u);
   press(Qt::Key_Down, Qt::ShiftModifier);
-  EXPECT_NE(state().selected()->track, 0u) << "the thread below";
-  EXPECT_EQ(state().selected()->rank, 4u);
+  EXPECT_NE(state().selection.slice()->track, 0u) << "the thread below";
+  EXPECT_EQ(state().selection.slice()->rank, 4u);
   press(Qt::Key_Up, Qt::ShiftModifier);
-  EXPECT_EQ(state().selected()->track, 0u);
+  EXPECT_EQ(state().selection.slice()->track, 0u);
   press(Qt::Key_P);
-  EXPECT_TRUE(state().pinned(4));
+  EXPECT_TRUE(state().arrangement.pinned(4));
 }
 
 TEST_F(ManyRanks, TabLeavesTheTable) {
@@ -219,35 +220,35 @@ TEST_F(ManyRanks, TabLeavesTheTable) {
 }
 
 TEST_F(ManyRanks, TheColumnOfNamesCanBeWidened) {
-  const int width = state().axis().width();
+  const int width = state().time.axis().width();
   QTest::mousePress(timeline->viewport(), Qt::LeftButton, {}, {header_width, 100});
   QMouseEvent move(QEvent::MouseMove, QPointF(300, 100), timeline->viewport()->mapToGlobal(QPointF(300, 100)),
                    Qt::NoButton, Qt::LeftButton, {});
   QCoreApplication::sendEvent(timeline->viewport(), &move);
   QTest::mouseRelease(timeline->viewport(), Qt::LeftButton, {}, {300, 100});
-  EXPECT_EQ(state().names_width(), 300);
-  EXPECT_EQ(state().axis().width(), width - (300 - header_width));
+  EXPECT_EQ(state().time.names_width(), 300);
+  EXPECT_EQ(state().time.axis().width(), width - (300 - header_width));
 }
 
 TEST_F(ManyRanks, TheWheelScrollsWithCtrlAndShift) {
-  state().set_all_collapsed(false);
-  const TimeRange view = state().axis().visible();
+  state().arrangement.set_all_collapsed(false);
+  const TimeRange view = state().time.axis().visible();
   for (const auto& [modifiers, scrolls] :
        {std::pair(Qt::AltModifier | Qt::NoModifier, false), std::pair(Qt::ControlModifier | Qt::ShiftModifier, true)}) {
     timeline->verticalScrollBar()->setValue(0);
-    state().show_part(view);
+    state().time.show_part(view);
     QWheelEvent event({600, 200}, timeline->viewport()->mapToGlobal(QPointF(600, 200)), {}, {0, -120}, Qt::NoButton,
                       modifiers, Qt::NoScrollPhase, false);
     QCoreApplication::sendEvent(timeline->viewport(), &event);
     EXPECT_EQ(timeline->verticalScrollBar()->value() > 0, scrolls);
-    EXPECT_EQ(state().axis().visible() == view, scrolls);
+    EXPECT_EQ(state().time.axis().visible() == view, scrolls);
   }
 }
 
 TEST_F(ManyRanks, TheNameOfTheRankInViewStaysInSight) {
-  state().set_collapsed(0, false);
-  state().set_all_counters_unfolded(true);
-  state().set_all_collapsed(false);
+  state().arrangement.set_collapsed(0, false);
+  state().arrangement.set_all_counters_unfolded(true);
+  state().arrangement.set_all_collapsed(false);
   const auto& first = timeline->rows().rows_of(0).front();
   timeline->verticalScrollBar()->setValue(first.end_y + 10);
   const QImage picture = timeline->viewport()->grab().toImage();
@@ -260,7 +261,7 @@ TEST_F(ManyRanks, TheNameOfTheRankInViewStaysInSight) {
 }
 
 TEST_F(ManyRanks, AreFilteredByARegularExpression) {
-  state().set_all_collapsed(false);
+  state().arrangement.set_all_collapsed(false);
   const std::size_t rows = timeline->rows().rows().size();
   auto* search = page->findChild<SearchBar*>();
   auto* field = search->findChild<QLineEdit*>();
@@ -272,7 +273,7 @@ TEST_F(ManyRanks, AreFilteredByARegularExpression) {
   field->setText("^MPI_All.*e$");
   filter->click();
   page->document().background().finish();
-  ASSERT_FALSE(state().shown_kinds().empty());
+  ASSERT_FALSE(state().arrangement.shown_kinds().empty());
   EXPECT_EQ(timeline->rows().rows().size(), rows - 12) << "the threads that only load data are hidden";
   timeline->grab();
   page->document().background().finish();
@@ -287,7 +288,7 @@ TEST_F(ManyRanks, AreFilteredByARegularExpression) {
   filter->click();
   EXPECT_FALSE(filter->isChecked()) << "not a regular expression";
   field->clear();
-  EXPECT_TRUE(state().shown_kinds().empty());
+  EXPECT_TRUE(state().arrangement.shown_kinds().empty());
   EXPECT_EQ(timeline->rows().rows().size(), rows);
 }
 
@@ -328,7 +329,7 @@ TEST_F(LowWindow, LeavesTheRoomToTheTimeline) {
   EXPECT_EQ(window.size(), QSize(800, 500)) << "nothing forces the window to be larger";
   EXPECT_GE(timeline->height(), 200);
   EXPECT_FALSE(page->findChild<BreakdownPanel*>()->isVisible());
-  state().set_panels_shown(true);
+  state().arrangement.set_panels_shown(true);
   EXPECT_TRUE(page->findChild<BreakdownPanel*>()->isVisible());
 }
 
@@ -338,7 +339,7 @@ TEST_F(LowWindow, NumbersSomeIterationsWhereNotAllNumbersFit) {
   const auto ink_of = [&](std::size_t i) {
     const QImage picture = ruler->grab().toImage();
     const double start = double(page->run().iterations[i].start_ns);
-    const int left = state().names_width() + static_cast<int>(state().axis().x_of(start));
+    const int left = state().time.names_width() + static_cast<int>(state().time.axis().x_of(start));
     int ink = 0;
     for (int x = left + 3; x < left + 10; ++x) {
       for (int y = 2; y < 16; ++y) ink += qGray(picture.pixel(x, y)) < 100;
@@ -347,7 +348,7 @@ TEST_F(LowWindow, NumbersSomeIterationsWhereNotAllNumbersFit) {
   };
   EXPECT_GT(ink_of(10), 5);
   EXPECT_GT(ink_of(11), 5);
-  state().set_names_width(400);  // less than 20 pixels for each iteration
+  state().time.set_names_width(400);  // less than 20 pixels for each iteration
   EXPECT_GT(ink_of(10), 5);
   EXPECT_EQ(ink_of(11), 0);
 }
@@ -367,8 +368,8 @@ TEST(Overview, ShowsEveryRankOfALargeRun) {
   const auto run = index_run("hundred", builder.finish());
   Document document(run);
   ViewState state(*run);
-  state.set_width(400);
-  Overview overview(document, state);
+  state.time.set_width(400);
+  Overview overview(document, state.time);
   overview.resize(600, overview.sizeHint().height());
   overview.grab();
   document.background().finish();
@@ -433,9 +434,9 @@ TEST(Pauses, AreHatchedAndBelongToNoPhase) {
   const Theme theme = Theme::light();
   std::set<QRgb> seen;
   for (int y = strip.y; y < strip.end_y; ++y)
-    seen.insert(picture.pixel(header_width + 580 * state.axis().width() / 1000, ruler_height + y));
+    seen.insert(picture.pixel(header_width + 580 * state.time.axis().width() / 1000, ruler_height + y));
   EXPECT_EQ(seen, (std::set<QRgb>{theme.background, theme.faint_text}));
-  const QPoint at(header_width + state.axis().width() / 2, ruler_height + strip.y + 3);
+  const QPoint at(header_width + state.time.axis().width() / 2, ruler_height + strip.y + 3);
   EXPECT_TRUE(timeline.tooltip_at(at).contains("outside --iterations"));
   EXPECT_FALSE(run->ranks[0].incomplete) << "a pause is on purpose";
 }
@@ -469,7 +470,7 @@ TEST(Rows, OfARankOfTheTrainerAreCompact) {
   const auto run = index_run("reference", simulate({.ranks = 2, .iterations = 4}));
   Document document(run);
   ViewState state(*run);
-  const RowLayout rows(document, state);
+  const RowLayout rows(document, state.arrangement);
   EXPECT_LE(rows.ranks()[0].end_y - rows.ranks()[0].y, 120);
 }
 

@@ -134,11 +134,11 @@ class Monkey : public Page, public testing::WithParamInterface<std::uint64_t> {
   }
 
   void check() {
-    const TimeRange view = state().axis().visible(), whole = state().axis().whole();
+    const TimeRange view = state().time.axis().visible(), whole = state().time.axis().whole();
     ASSERT_GE(view.begin_ns, whole.begin_ns);
     ASSERT_LE(view.end_ns, whole.end_ns);
     ASSERT_GT(view.length(), 0);
-    if (const auto selected = state().selected()) {
+    if (const auto selected = state().selection.slice()) {
       ASSERT_LT(selected->slice, slices_of(page->run(), *selected).size());
     }
   }

@@ -14,6 +14,7 @@
 #include "analysis/trace/builder.h"
 #include "tests/rounds.h"
 #include "viewer/drawing/phase_strip.h"
+#include "viewer/session/view_state.h"
 #include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_painter.h"
 
@@ -26,9 +27,9 @@ class NaivePainter {
  public:
   NaivePainter(const Run& run, const ViewState& state, const RowLayout& rows, QSize size)
       : run_(run),
-        axis_(state.axis()),
+        axis_(state.time.axis()),
         rows_(rows),
-        left_(state.names_width()),
+        left_(state.time.names_width()),
         theme_(Theme::light()),
         colours_(run.trace, theme_),
         picture_(size, QImage::Format_ARGB32_Premultiplied) {
@@ -201,16 +202,16 @@ TEST(NaivePainter, AgreesWithTheTimelinePixelForPixel) {
     const auto run = random_run(random);
     Document document(run);
     ViewState state(*run);
-    RowLayout rows(document, state);
+    RowLayout rows(document, state.arrangement);
     rows.place(0);
     for (int view = 0; view < 6; ++view) {
       const int width = 100 + static_cast<int>(random() % 500);
-      const QSize size(state.names_width() + width, ruler_height + rows.height());
-      state.set_width(width);
-      const double whole = state.axis().whole().length();
+      const QSize size(state.time.names_width() + width, ruler_height + rows.height());
+      state.time.set_width(width);
+      const double whole = state.time.axis().whole().length();
       const double length = whole * std::pow(10.0, -std::uniform_real_distribution<double>(0, 4)(random));
       const double begin = std::uniform_real_distribution<double>(0, whole - length)(random);
-      state.show_part({begin, begin + length});
+      state.time.show_part({begin, begin + length});
 
       TimelinePainter painter(document, Theme::light(), QFont());
       QImage image(size, QImage::Format_ARGB32_Premultiplied);
@@ -223,7 +224,7 @@ TEST(NaivePainter, AgreesWithTheTimelinePixelForPixel) {
       for (int y = ruler_height; y < size.height(); ++y) {
         // Strips that show shares, and the lines between ranks, are compared by other tests.
         const PlacedRow* row = rows.at(y - ruler_height);
-        for (int x = state.names_width(); x < size.width(); ++x) {
+        for (int x = state.time.names_width(); x < size.width(); ++x) {
           const QRgb expected = naive.pixel(x, y), found = image.pixel(x, y);
           if (expected == nothing) {
             if (row == nullptr || row->row->is_strip()) continue;

@@ -45,7 +45,7 @@ TEST_P(NewUser, FindsTheSlowRankWithOneClick) {
   QToolButton* rank = finding(user, "Rank ");
   ASSERT_NE(rank, nullptr);
   QTest::mouseClick(rank, Qt::LeftButton);
-  EXPECT_TRUE(user.state().pinned(static_cast<std::size_t>(what.slow_rank))) << what.slow_rank;
+  EXPECT_TRUE(user.state().arrangement.pinned(static_cast<std::size_t>(what.slow_rank))) << what.slow_rank;
   EXPECT_EQ(user.timeline->rows().ranks().front().rank, static_cast<std::size_t>(what.slow_rank));
 }
 
@@ -56,7 +56,7 @@ TEST_P(NewUser, FindsTheSlowIterationWithOneClick) {
   QToolButton* iteration = finding(user, "Iteration ");
   ASSERT_NE(iteration, nullptr);
   QTest::mouseClick(iteration, Qt::LeftButton);
-  const TimeRange slow = *user.state().range_of_iterations(what.slow_iteration, what.slow_iteration);
+  const TimeRange slow = *user.state().time.range_of_iterations(what.slow_iteration, what.slow_iteration);
   EXPECT_LE(user.view().begin_ns, slow.begin_ns);
   EXPECT_GE(user.view().end_ns, slow.end_ns);
   EXPECT_LT(user.length(), 2 * slow.length()) << "no other iteration is as large on screen";
@@ -75,8 +75,8 @@ TEST_P(NewUser, FindsTheCollectiveThatWasWaitedForLongestWithAKeyAndAClick) {
   QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.visualRect(view.model()->index(0, 0)).center());
   user.finish();
   const viewer::Run& run = user.page->run();
-  const TimeRange late = *user.state().range_of_iterations(what.late_iteration, what.late_iteration);
-  const auto selected = user.state().selected();
+  const TimeRange late = *user.state().time.range_of_iterations(what.late_iteration, what.late_iteration);
+  const auto selected = user.state().selection.slice();
   ASSERT_TRUE(selected) << "the click selects a call";
   const double start = double(slices_of(run, *selected).start_ns[selected->slice]);
   EXPECT_GE(start, late.begin_ns);

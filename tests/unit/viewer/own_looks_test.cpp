@@ -55,7 +55,7 @@ TEST_F(OwnLooks, AColourOfANameIsDrawnOnAllRanksUntilItIsTakenBack) {
 
 TEST_F(OwnLooks, AColourOfAPhaseIsDrawnInTheStripAndTheLegend) {
   constexpr QRgb chosen = 0xff654321;
-  user.state().show_part({1.2e8, 1.3e8});
+  user.state().time.show_part({1.2e8, 1.3e8});
   const Theme before = Theme::of(user.window.palette());
   choose_colour(Phase::forward, chosen);
   EXPECT_EQ(phase_colour(Phase::forward, Theme::of(user.window.palette())), chosen);
@@ -113,21 +113,21 @@ TEST_F(OwnLooks, SuggestionsDifferFromThePhasesForTheColourBlind) {
 
 TEST_F(OwnLooks, ARowIsPinnedAboveAllRanks) {
   const SliceRef slice = user.first_named("backward", 2);
-  user.state().set_all_collapsed(true);
+  user.state().arrangement.set_all_collapsed(true);
   EXPECT_EQ(user.timeline->rows().row_of(slice), nullptr);
-  user.state().set_row_pinned(2, "main thread", true);
+  user.state().arrangement.set_row_pinned(2, "main thread", true);
   const PlacedRow* placed = user.timeline->rows().row_of(slice);
   ASSERT_NE(placed, nullptr) << "it is seen although its rank is folded";
   EXPECT_TRUE(placed->pinned);
   EXPECT_EQ(placed->y, 0);
-  user.state().set_all_collapsed(false);
+  user.state().arrangement.set_all_collapsed(false);
   EXPECT_EQ(
       std::ranges::count_if(user.timeline->rows().rows(), [&](const PlacedRow& row) { return row.row == placed->row; }),
       1)
       << "not with its rank as well";
   user.click(user.middle_of(slice));
-  EXPECT_EQ(user.state().selected(), slice);
-  user.state().set_row_pinned(2, "main thread", false);
+  EXPECT_EQ(user.state().selection.slice(), slice);
+  user.state().arrangement.set_row_pinned(2, "main thread", false);
   EXPECT_FALSE(user.timeline->rows().row_of(slice)->pinned);
 }
 
@@ -139,20 +139,20 @@ TEST_F(OwnLooks, TheContextMenuPinsARow) {
   ASSERT_NE(pin, nullptr);
   pin->trigger();
   menu->close();
-  EXPECT_TRUE(user.state().row_pinned(1, "main thread"));
+  EXPECT_TRUE(user.state().arrangement.row_pinned(1, "main thread"));
 }
 
 TEST_F(OwnLooks, AreSavedWithTheView) {
   choose_colour(Phase::communication, 0xff010203);
   choose_colour("a \"name\"", 0xff040506);
-  user.state().set_row_pinned(3, "loader", true);
+  user.state().arrangement.set_row_pinned(3, "loader", true);
   const QByteArray saved = view_to_json(user.state(), {});
   const ColourChoices before = *chosen_colours();
   choose_colours({});
   ViewState again(user.page->run());
   view_from_json(saved, "test", again);
   EXPECT_EQ(*chosen_colours(), before);
-  EXPECT_EQ(again.pinned_rows(), (std::vector<ViewState::RowName>{{3, "loader"}}));
+  EXPECT_EQ(again.arrangement.pinned_rows(), (std::vector<Arrangement::RowName>{{3, "loader"}}));
   view_from_json(R"({"schema": "paceline.view/1", "colours": {"phases": {"forward": "no colour", "nonsense": "#fff"}},
                      "pinned_rows": [{"rank": 99, "row": "x"}, 3]})",
                  "test", again);

@@ -45,7 +45,7 @@ class Page : public testing::Test {
   // Brings a panel to the front and waits for its figures.
   template <class Panel>
   Panel* open(const QString& title) {
-    Q_EMIT state().panel_wanted(title);
+    Q_EMIT state().commands.panel_wanted(title);
     finish();
     auto* dock = page->findChild<QDockWidget*>(title);
     return dock == nullptr ? nullptr : dynamic_cast<Panel*>(dock->widget());

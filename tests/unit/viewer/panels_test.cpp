@@ -64,7 +64,7 @@ int column_named(const QAbstractItemModel& table, const QString& name) {
 
 TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
   Open open(simulated());
-  const BreakdownPanel panel(open.document, open.state);
+  const BreakdownPanel panel(open.document, open.state.selection);
   const auto& table = panel.table();
   ASSERT_EQ(table.rowCount(), 2);
   for (int row = 0; row < 2; ++row) {
@@ -81,12 +81,12 @@ TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
 
 TEST(BreakdownPanel, ShowsOnlyTheSelectedRange) {
   Open open(simulated());
-  const BreakdownPanel panel(open.document, open.state);
+  const BreakdownPanel panel(open.document, open.state.selection);
   const analysis::PhaseTable& phases = simulated()->index->phases();
   const analysis::Rank& rank = simulated()->trace.ranks[0];
   const auto iteration = analysis::iterations_of(phases, rank, analysis::phases_of(phases, rank))[2];
   const auto begin = double(iteration.start_ns), end = double(iteration.start_ns + iteration.duration_ns);
-  open.state.select_range(TimeRange{begin, end});
+  open.state.selection.select_range(TimeRange{begin, end});
   EXPECT_EQ(panel.title(), "Phases of each rank, whole run") << "a range is computed beside the UI thread";
   open.finish();
   const auto& table = panel.table();
@@ -95,7 +95,7 @@ TEST(BreakdownPanel, ShowsOnlyTheSelectedRange) {
   const std::int64_t forward = iteration.phase_ns[static_cast<std::size_t>(analysis::Phase::forward)];
   EXPECT_TRUE(cell(table, 0, column_named(table, "forward")).startsWith(duration_text(forward) + "\n"));
   EXPECT_EQ(cell(table, 0, column_named(table, "startup")), "–");
-  open.state.select_range(std::nullopt);
+  open.state.selection.select_range(std::nullopt);
   EXPECT_EQ(panel.title(), "Phases of each rank, whole run");
 }
 
@@ -108,17 +108,17 @@ TEST(Legend, ListsThePhasesThatOccurInTheOrderOfAllViews) {
 
 TEST(DetailsPanel, ShowsTheRunUntilASliceIsSelected) {
   Open open(simulated());
-  const DetailsPanel panel(open.document, open.state);
+  const DetailsPanel panel(open.document, open.state.selection);
   EXPECT_TRUE(panel.toPlainText().contains("--model resnet18"));
 }
 
 TEST(DetailsPanel, ShowsEverythingKnownAboutASlice) {
   Open open(simulated());
-  const DetailsPanel panel(open.document, open.state);
+  const DetailsPanel panel(open.document, open.state.selection);
   const auto hits = find_by_name(*simulated(), "MPI_Allreduce", no_ticket());
   ASSERT_FALSE(hits.found.empty());
   const SliceRef call = hits.found.front();
-  open.state.select(call);
+  open.state.selection.select(call);
   EXPECT_TRUE(panel.toPlainText().contains("computing…")) << "the statistics of the name come later";
   const auto& slices = slices_of(*simulated(), call);
   for (const bool complete : {false, true}) {
@@ -138,16 +138,16 @@ TEST(DetailsPanel, ShowsEverythingKnownAboutASlice) {
 
 TEST(DetailsPanel, ShowsOnlyTheLatestSelection) {
   Open open(simulated());
-  const DetailsPanel panel(open.document, open.state);
+  const DetailsPanel panel(open.document, open.state.selection);
   for (const char* name : {"forward", "MPI_Allreduce", "backward"}) {
-    open.state.select(find_by_name(*simulated(), name, no_ticket()).found.front());
+    open.state.selection.select(find_by_name(*simulated(), name, no_ticket()).found.front());
   }
   open.finish();
   const auto id = simulated()->trace.names.find("backward");
   const auto statistics = analysis::durations_of(simulated()->trace, simulated()->trace.ranks[0].tracks, id);
   EXPECT_TRUE(panel.toPlainText().trimmed().startsWith("backward\n")) << panel.toPlainText().toStdString();
   EXPECT_TRUE(panel.toPlainText().contains(duration_text(statistics.median_ns)));
-  open.state.select(std::nullopt);
+  open.state.selection.select(std::nullopt);
   open.finish();
   EXPECT_TRUE(panel.toPlainText().contains("--model resnet18"));
 }
@@ -172,9 +172,9 @@ std::shared_ptr<const Run> with_devices() {
 TEST(DetailsPanel, LeadsFromACallToWhatItStartedAndBack) {
   const auto run = with_devices();
   Open open(run);
-  const DetailsPanel panel(open.document, open.state);
+  const DetailsPanel panel(open.document, open.state.selection);
   const auto text_for = [&](const SliceRef& ref) {
-    open.state.select(ref);
+    open.state.selection.select(ref);
     open.finish();
     return panel.toPlainText();
   };
@@ -213,7 +213,7 @@ TEST(Search, FindsEveryNameInTheWholeRunInOrderOfTime) {
 TEST(Search, EnterGoesFromHitToHitAndRoundAgain) {
   Open open(simulated());
   SearchBar bar(open.document, open.state);
-  QSignalSpy chosen(&open.state, &ViewState::revealed);
+  QSignalSpy chosen(&open.state.selection, &Selection::revealed);
   auto* field = bar.findChild<QLineEdit*>();
   auto* count = bar.findChild<QLabel*>();
   QTest::keyClicks(field, "checkpoint");
@@ -223,10 +223,10 @@ TEST(Search, EnterGoesFromHitToHitAndRoundAgain) {
   open.finish();
   EXPECT_EQ(chosen.count(), 1);
   EXPECT_EQ(count->text(), "1 of 1");
-  const auto first = open.state.selected();
+  const auto first = open.state.selection.slice();
   QTest::keyClick(field, Qt::Key_Return);
   EXPECT_EQ(chosen.count(), 2);
-  EXPECT_EQ(open.state.selected(), first) << "there is one checkpoint";
+  EXPECT_EQ(open.state.selection.slice(), first) << "there is one checkpoint";
   QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
   EXPECT_EQ(chosen.count(), 3);
 }
@@ -243,7 +243,7 @@ TEST(Search, AConditionThatShowsRowsIsNotCalledNotFound) {
   EXPECT_EQ(count->text(), "not found") << "it is no name";
   filter->click();
   open.finish();
-  EXPECT_EQ(open.state.filter(), "mpi and not rank 1");
+  EXPECT_EQ(open.state.arrangement.filter(), "mpi and not rank 1");
   EXPECT_EQ(count->text(), "");
   QTest::keyClick(field, Qt::Key_Return);
   open.finish();
@@ -270,7 +270,7 @@ TEST(Search, AnEmptyTextCancelsTheSearch) {
   field->clear();
   open.finish();
   EXPECT_TRUE(bar.hits().found.empty());
-  EXPECT_FALSE(open.state.selected());
+  EXPECT_FALSE(open.state.selection.slice());
 }
 
 class WindowTest : public testing::Test {
@@ -308,12 +308,12 @@ TEST_F(WindowTest, LoadsBesideTheUiThreadAndThenShowsTheRun) {
   EXPECT_TRUE(window.current_page()->status().contains("2 ranks, 2 slices"));
   for (const auto& [name, expected] : {std::pair("forward", true), std::pair("sideward", false)}) {
     std::optional<bool> found;
-    window.current_page()->select_name(name, window.current_page()->state().axis().visible(),
+    window.current_page()->select_name(name, window.current_page()->state().time.axis().visible(),
                                        [&](bool is_there) { found = is_there; });
     window.current_page()->document().background().finish();
     EXPECT_EQ(found, expected) << name;
   }
-  EXPECT_TRUE(window.current_page()->state().selected());
+  EXPECT_TRUE(window.current_page()->state().selection.slice());
 }
 
 TEST_F(WindowTest, ShowsWhyARunCannotBeOpened) {

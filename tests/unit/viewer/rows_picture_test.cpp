@@ -27,7 +27,7 @@ class RowsPictureTest : public TimelineTest {
  protected:
   RowsPictureTest() : TimelineTest({.ranks = 9, .iterations = 12, .layers = true}) {
     document.background().finish();  // the waits are hatched
-    state.set_all_collapsed(false);
+    state.arrangement.set_all_collapsed(false);
   }
 
   void scroll(int value) {
@@ -50,15 +50,15 @@ void RowsPictureTest::make_moves(unsigned seed) {
   const auto move = [&] {
     switch (below(10)) {
       case 0:
-        return state.zoom(below(state.axis().width()), std::exp(below(5) - 2.6));
+        return state.time.zoom(below(state.time.axis().width()), std::exp(below(5) - 2.6));
       case 1:
-        return state.pan(below(400) - 200);
+        return state.time.pan(below(400) - 200);
       case 2:
-        return state.select(SliceRef{.rank = std::size_t(below(9)), .slice = std::uint32_t(below(400))});
+        return state.selection.select(SliceRef{.rank = std::size_t(below(9)), .slice = std::uint32_t(below(400))});
       case 3:
         return QTest::mouseMove(timeline.viewport(), {header + below(1000), ruler + below(400)});
       case 4:
-        return state.set_collapsed(std::size_t(below(9)), below(2) == 0);
+        return state.arrangement.set_collapsed(std::size_t(below(9)), below(2) == 0);
       case 5:
         return timeline.resize(900 + below(600), 200 + below(500));
       default:
@@ -80,16 +80,16 @@ void RowsPictureTest::make_moves(unsigned seed) {
 TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) { make_moves(11); }
 
 TEST_F(RowsPictureTest, OfPinnedRowsIsThatOfANewPaintingAfterAnyMoves) {
-  state.set_row_pinned(5, "loader", true);
-  state.set_pinned(7, true);
-  state.set_collapsed(7, true);
+  state.arrangement.set_row_pinned(5, "loader", true);
+  state.arrangement.set_pinned(7, true);
+  state.arrangement.set_collapsed(7, true);
   ASSERT_GT(timeline.geometry().pinned_height(), 20);
   make_moves(13);
 }
 
 TEST_F(RowsPictureTest, PinnedRanksStayInViewUnlessTheyTakeMoreThanHalfOfTheRoom) {
-  state.set_pinned(7, true);
-  state.set_collapsed(7, true);
+  state.arrangement.set_pinned(7, true);
+  state.arrangement.set_collapsed(7, true);
   scroll(timeline.verticalScrollBar()->maximum());
   ASSERT_GT(timeline.scroll_y(), 100);
   const Geometry geometry = timeline.geometry();
@@ -102,24 +102,24 @@ TEST_F(RowsPictureTest, PinnedRanksStayInViewUnlessTheyTakeMoreThanHalfOfTheRoom
   }
   EXPECT_EQ(geometry.y_of(timeline.rows().rows_of(7).front().y), ruler);
   const SliceRef first = first_named("forward", 0);
-  state.reveal(first);
+  state.selection.reveal(first);
   const QRect box = *timeline.geometry().box_of(first);
   EXPECT_GE(box.top(), edge) << "not behind the pinned rank";
   EXPECT_GT(box.height(), 5);
-  state.go_to({.rank = 2});
+  state.selection.go_to({.rank = 2});
   EXPECT_EQ(timeline.geometry().y_of(timeline.rows().rows_of(2).front().y), edge);
-  state.set_collapsed(7, false);
+  state.arrangement.set_collapsed(7, false);
   timeline.resize(1000, 2 * edge);
   EXPECT_EQ(timeline.geometry().pinned_height(), 0);
 }
 
 // A small view paints only the calls near it, a tall one paints those of all ranks.
 TEST_F(RowsPictureTest, ACollectiveIsPaintedAlikeInASmallAndInATallView) {
-  state.show_part({2e8, 4e8});
+  state.time.show_part({2e8, 4e8});
   const SliceRef call = *document.insight()->collectives.at(4, 3e8, 1e8);
   const std::span calls = document.insight()->collectives.with(call);
   ASSERT_EQ(calls.size(), 9u);
-  RowLayout rows(document, state);
+  RowLayout rows(document, state.arrangement);
   const auto paint = [&](int height, int scroll_y) {
     const Geometry geometry{*run, state, rows, {timeline.viewport()->width(), height}, scroll_y};
     const Theme theme = Theme::of(timeline.palette());
@@ -140,18 +140,18 @@ TEST_F(RowsPictureTest, ACollectiveIsPaintedAlikeInASmallAndInATallView) {
     }
   };
   compare("unfolded");
-  state.set_collapsed(3, true);
-  state.set_collapsed(4, true);
+  state.arrangement.set_collapsed(3, true);
+  state.arrangement.set_collapsed(4, true);
   compare("two ranks folded");
-  state.set_rank_hidden(7, true);
-  state.set_row_pinned(5, rows.row_of(calls[5].ref())->row->name(), true);
+  state.arrangement.set_rank_hidden(7, true);
+  state.arrangement.set_row_pinned(5, rows.row_of(calls[5].ref())->row->name(), true);
   compare("a row pinned and a rank hidden");
-  state.set_all_collapsed(true);
+  state.arrangement.set_all_collapsed(true);
   compare("folded");
 }
 
 TEST_F(RowsPictureTest, ScrollingPaintsOnlyWhatComesIn) {
-  state.show_part({2e8, 4e8});
+  state.time.show_part({2e8, 4e8});
   QCoreApplication::processEvents();
   picture();
   const std::size_t all = timeline.draw_counts().rectangles;
@@ -166,12 +166,12 @@ TEST_F(RowsPictureTest, ScrollingPaintsOnlyWhatComesIn) {
 
 TEST_F(RowsPictureTest, IsThatOfANewPaintingAtAnyRatioOfPixels) {
   std::mt19937_64 random(12);
-  RowLayout rows(document, state);
+  RowLayout rows(document, state.arrangement);
   rows.place(300);
   TimelinePainter painter(document, Theme::light(), QFont());
   for (const double ratio : {1.0, 1.25, 2.0}) {
     const QSize size(800, 300);
-    state.set_width(size.width() - state.names_width());
+    state.time.set_width(size.width() - state.time.names_width());
     int scroll_y = 0;
     const auto paint = [&](QPainter& to, const QRect& part) {
       return painter.paint(to, size, state, rows, scroll_y, std::nullopt, part);
@@ -180,8 +180,8 @@ TEST_F(RowsPictureTest, IsThatOfANewPaintingAtAnyRatioOfPixels) {
     for (int step = 0; step < 20; ++step) {
       scroll_y = std::clamp(scroll_y + static_cast<int>(random() % 400) - 150, 0, rows.height() - 300);
       RowsPicture another;
-      const QImage found = kept.update(size, ratio, rows, scroll_y, state.names_width(), paint).copy();
-      const QImage expected = another.update(size, ratio, rows, scroll_y, state.names_width(), paint);
+      const QImage found = kept.update(size, ratio, rows, scroll_y, state.time.names_width(), paint).copy();
+      const QImage expected = another.update(size, ratio, rows, scroll_y, state.time.names_width(), paint);
       ASSERT_EQ(found, expected) << "at " << scroll_y << " with ratio " << ratio;
     }
   }
@@ -199,10 +199,10 @@ TEST(RowsPicture, PaintsRowsThatBecomeReadyWithoutTheOthers) {
   Document document(run);
   document.background().finish();
   ViewState state(*run);
-  RowLayout rows(document, state);
+  RowLayout rows(document, state.arrangement);
   rows.place(200);
-  const QSize size(state.names_width() + 500, ruler_height + 200);
-  state.set_width(500);
+  const QSize size(state.time.names_width() + 500, ruler_height + 200);
+  state.time.set_width(500);
   TimelinePainter painter(document, Theme::light(), QFont());
   std::vector<QRect> parts;
   const auto paint = [&](QPainter& to, const QRect& part) {
@@ -210,7 +210,7 @@ TEST(RowsPicture, PaintsRowsThatBecomeReadyWithoutTheOthers) {
     return painter.paint(to, size, state, rows, 0, std::nullopt, part);
   };
   RowsPicture kept;
-  const auto update = [&] { return kept.update(size, 1, rows, 0, state.names_width(), paint).copy(); };
+  const auto update = [&] { return kept.update(size, 1, rows, 0, state.time.names_width(), paint).copy(); };
   QObject::connect(&document, &Document::row_ready, [&] { kept.rows_ready(); });
   const QImage before = update();
   EXPECT_EQ(update(), before);

@@ -61,7 +61,7 @@ TEST(Counters, AreFoldedIntoTheFirstOne) {
   const PlacedRow& memory = timeline.rows().rows_of(0)[3];
   EXPECT_TRUE(timeline.tooltip_at({header_width + 5, ruler_height + memory.y + 5}).contains("memory"));
   EXPECT_GT(timeline.rows().height(), height);
-  state.set_all_counters_unfolded(false);
+  state.arrangement.set_all_counters_unfolded(false);
   EXPECT_EQ(timeline.rows().height(), height);
 }
 
@@ -81,9 +81,9 @@ TEST(Counters, AreDrawnToScale) {
   const auto run = run_with_counters();
   Document document(run);
   ViewState state(*run);
-  state.set_counters_unfolded(0, true);
-  state.set_width(700);
-  const RowLayout rows(document, state);
+  state.arrangement.set_counters_unfolded(0, true);
+  state.time.set_width(700);
+  const RowLayout rows(document, state.arrangement);
   const QImage image = painted(document, state, rows, {header_width + 700, 300});
   const PlacedRow &cpu = rows.rows_of(0)[2], &memory = rows.rows_of(0)[3];
   const double pixel = 1.0 / (cpu.end_y - cpu.y - 1);
@@ -117,7 +117,7 @@ TEST(Counters, ShowValueAndUnitInTheTooltip) {
   timeline.resize(header_width + 900, 400);
   timeline.show();
   const PlacedRow& cpu = timeline.rows().rows_of(0)[2];
-  const int left = header_width + state.axis().width() * 45 / 90;
+  const int left = header_width + state.time.axis().width() * 45 / 90;
   EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + cpu.y + 5}).contains("<td>40 %</td>"));
   const PlacedRow& first = timeline.rows().rows_of(0)[0];
   ASSERT_GT(first.y, 0);
@@ -135,8 +135,8 @@ TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {
   const auto run = index_run("lost", builder.finish());
   Document document(run);
   ViewState state(*run);
-  state.set_width(1000);
-  const RowLayout rows(document, state);
+  state.time.set_width(1000);
+  const RowLayout rows(document, state.arrangement);
   const QImage image = painted(document, state, rows, {header_width + 1000, 200});
   const Theme theme = Theme::light();
   const int top = ruler_height + rows.rows_of(0).front().y, bottom = ruler_height + rows.rows_of(0).front().end_y;
@@ -162,7 +162,7 @@ TEST(MpiCalls, AreDrawnOnceAmongTheSlicesOfTheirThread) {
   const auto run = index_run("calls", builder.finish());
   Document document(run);
   ViewState state(*run);
-  const RowLayout rows(document, state);
+  const RowLayout rows(document, state.arrangement);
   EXPECT_EQ(rows.rows_of(0).size(), 2u) << "the phases and the thread";
 }
 
@@ -191,8 +191,8 @@ TEST(IdleStreams, HaveAStripOfTheReasons) {
   timeline.resize(header_width + 900, 400);
   timeline.show();
   QCoreApplication::processEvents();
-  state.set_width(900);
-  state.show_all();
+  state.time.set_width(900);
+  state.time.show_all();
   const auto& rows = timeline.rows().rows();
   const auto strip = std::ranges::find_if(rows, [](const PlacedRow& placed) { return placed.row->is_states(); });
   ASSERT_NE(strip, rows.end());
@@ -231,7 +231,7 @@ TEST(Threads, ThatNeverRunAtTheSameTimeShareARow) {
   const auto rows = timeline.rows().rows_of(0);
   ASSERT_EQ(rows.size(), 4u) << "the phases, the main thread, two threads in one row, and the third one";
   for (const auto& [time, track] : {std::pair(150, 1u), std::pair(240, 2u)}) {
-    const QPoint at(header_width + static_cast<int>(state.axis().x_of(time)), ruler_height + rows[2].y + 5);
+    const QPoint at(header_width + static_cast<int>(state.time.axis().x_of(time)), ruler_height + rows[2].y + 5);
     const auto slice = timeline.slice_at(at);
     ASSERT_TRUE(slice) << time;
     EXPECT_EQ(slice->track, track);
@@ -254,8 +254,8 @@ TEST(RowLayout, FindsTheVisibleRowsOfAThousandRanks) {
   const auto run = index_run("large", builder.finish());
   Document document(run);
   ViewState state(*run);
-  state.set_all_collapsed(false);
-  RowLayout rows(document, state);
+  state.arrangement.set_all_collapsed(false);
+  RowLayout rows(document, state.arrangement);
   ASSERT_EQ(rows.rows().size(), 20'000u);
   // Against a walk over all rows.
   for (const int top : {-50, 0, 1, 300'000, rows.height() - 700, rows.height()}) {
@@ -277,12 +277,12 @@ TEST(RowLayout, FindsTheVisibleRowsOfAThousandRanks) {
   TimelinePainter painter(document, Theme::light(), QFont());
   QImage image(1200, 700, QImage::Format_RGB32);
   QPainter to(&image);
-  state.set_width(1000);
+  state.time.set_width(1000);
   EXPECT_LE(painter.paint(to, image.size(), state, rows, 300'000, std::nullopt).rectangles, 100u);
 
   // Folding all ranks is one change, after which the rows are placed once.
-  QSignalSpy folded(&state, &ViewState::folds_changed);
-  state.set_all_collapsed(true);
+  QSignalSpy folded(&state.arrangement, &Arrangement::folds_changed);
+  state.arrangement.set_all_collapsed(true);
   EXPECT_EQ(folded.count(), 1);
   rows.place(0);
   EXPECT_EQ(rows.rows().size(), 1000u);
@@ -293,7 +293,7 @@ TEST(RowLayout, UsesRoomToSpareForTallerLevels) {
   const auto run = index_run("simulated", simulate({.ranks = 2, .iterations = 2}));
   Document document(run);
   ViewState state(*run);
-  RowLayout rows(document, state);
+  RowLayout rows(document, state.arrangement);
   EXPECT_EQ(rows.level_height(), RowLayout::lowest_level);
   const int lowest = rows.height();
   for (const int room : {lowest - 1, lowest, lowest + 20, lowest + 60, lowest + 100, 10'000}) {

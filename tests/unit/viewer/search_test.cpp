@@ -88,12 +88,12 @@ TEST(Search, ZoomsToAHitThatIsTooNarrowToBeSeen) {
   const auto run = index_run("narrow", builder.finish());
   Document document(run);
   ViewState state(*run);
-  state.set_width(1000);
-  state.reveal_closely({.rank = 0, .track = 0, .slice = 1});
-  EXPECT_NEAR(state.axis().visible().length(), 10'000, 1) << "a tenth of the width";
-  state.show_all();
-  state.reveal_closely({.rank = 0, .track = 0, .slice = 0});
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
+  state.time.set_width(1000);
+  state.selection.reveal_closely({.rank = 0, .track = 0, .slice = 1});
+  EXPECT_NEAR(state.time.axis().visible().length(), 10'000, 1) << "a tenth of the width";
+  state.time.show_all();
+  state.selection.reveal_closely({.rank = 0, .track = 0, .slice = 0});
+  EXPECT_EQ(state.time.axis().visible(), state.time.axis().whole());
 }
 
 }  // namespace

@@ -82,18 +82,18 @@ TEST_F(Selected, SlicesAreSummedInThePanelAndTheStatusBar) {
 
 TEST_F(Selected, AClickOnARowKeepsTheSelection) {
   for (const int rank : {0, 1}) user.click(user.middle_of(user.first_named("backward", rank)), Qt::ControlModifier);
-  const auto before = user.state().selected_slices();
+  const auto before = user.state().selection.slices();
   ASSERT_EQ(before.size(), 2u);
   const TimeRange view = user.view();
   QTableView& table = panel().view();
   QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(table.model()->index(0, 0)).center());
   user.finish();
-  EXPECT_EQ(user.state().selected_slices(), before);
+  EXPECT_EQ(user.state().selection.slices(), before);
   EXPECT_NE(user.view(), view);
 }
 
 TEST_F(Selected, SlicesOfABoxAreSummedAndCopied) {
-  user.state().select_range(TimeRange{1e8, 4e8}, {1, 2});
+  user.state().selection.select_range(TimeRange{1e8, 4e8}, {1, 2});
   user.finish();
   EXPECT_TRUE(panel().note().endsWith("; they begin in the selected 300.0 ms of 2 ranks"))
       << panel().note().toStdString();
@@ -109,9 +109,9 @@ TEST_F(Selected, RSelectsTheTimeFromTheFirstStartToTheLastEnd) {
   user.click(user.middle_of(late));
   user.click(user.middle_of(early), Qt::ControlModifier);
   user.press("R");
-  ASSERT_TRUE(user.state().selected_range());
-  EXPECT_EQ(user.state().selected_range()->begin_ns, double(slices_of(user.page->run(), early).start_ns[early.slice]));
-  EXPECT_EQ(user.state().selected_range()->end_ns, double(slices_of(user.page->run(), late).end_ns(late.slice)));
+  ASSERT_TRUE(user.state().selection.range());
+  EXPECT_EQ(user.state().selection.range()->begin_ns, double(slices_of(user.page->run(), early).start_ns[early.slice]));
+  EXPECT_EQ(user.state().selection.range()->end_ns, double(slices_of(user.page->run(), late).end_ns(late.slice)));
 }
 
 TEST_F(Selected, EachSliceHasAFrame) {
@@ -126,9 +126,9 @@ TEST_F(Selected, EachSliceHasAFrame) {
   user.click(user.middle_of(other), Qt::ControlModifier);
   EXPECT_TRUE(framed(one) && framed(other));
   user.click(user.at(0.5, user.timeline->viewport()->height() - 2), Qt::ControlModifier);
-  EXPECT_EQ(user.state().selected_slices().size(), 2u) << "a click beside all slices adds none";
+  EXPECT_EQ(user.state().selection.slices().size(), 2u) << "a click beside all slices adds none";
   user.press("Esc");
-  EXPECT_TRUE(user.state().selected_slices().empty());
+  EXPECT_TRUE(user.state().selection.slices().empty());
   EXPECT_FALSE(framed(one) || framed(other));
 }
 

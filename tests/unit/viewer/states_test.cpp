@@ -64,8 +64,8 @@ class States : public testing::Test {
     timeline->resize(header_width + columns, 300);
     timeline->show();
     QCoreApplication::processEvents();
-    state->set_width(columns);
-    state->show_all();
+    state->time.set_width(columns);
+    state->time.show_all();
   }
   void TearDown() override { timeline.reset(), state.reset(), document.reset(); }
   // The n-th strip.
@@ -121,7 +121,7 @@ TEST_F(States, HaveTheirColoursAtTheirTimes) {
 
 TEST_F(States, AreExactAtTheClosestZoom) {
   show(thirds());
-  state->show_part({300e6 - 100, 300e6 + 100});  // 200 ns in 900 columns
+  state->time.show_part({300e6 - 100, 300e6 + 100});  // 200 ns in 900 columns
   const QImage image = picture();
   EXPECT_EQ(column(image, 440).front(), state_colour(ThreadState::running, Theme::light()));
   EXPECT_EQ(column(image, 460).front(), state_colour(ThreadState::waiting, Theme::light()));
@@ -231,7 +231,7 @@ TEST(StatesInTheLegend, HaveAllTheirNamesInANarrowWindow) {
   };
   EXPECT_LT(legend.heightForWidth(1900), legend.heightForWidth(500));
   EXPECT_TRUE(has_all(picture(1900)) && has_all(picture(800)) && has_all(picture(500)));
-  state.set_states_shown(false);
+  state.arrangement.set_states_shown(false);
   EXPECT_FALSE(has_all(picture(1900)));
 }
 

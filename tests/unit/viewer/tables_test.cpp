@@ -73,18 +73,18 @@ void expect_whole_numbers(const QTableView& view) {
 }
 
 TEST_F(Tables, ShowNumbersWhole) {
-  const double end = state().axis().whole().end_ns;
+  const double end = state().time.axis().whole().end_ns;
   for (const QSize size : {QSize(1024, 700), QSize(1366, 768), QSize(1920, 1080)}) {
     window.resize(size);
     for (const Action& action : action_table()) {
       if (QString(action.section) != "Panels" || action.view == nullptr) continue;
       action.view(state());
       for (const double share : {1e-4, 0.02, 0.9}) {  // figures grow longer after the columns were made
-        state().select_range(TimeRange{end * 0.05, end * (0.05 + share)});
+        state().selection.select_range(TimeRange{end * 0.05, end * (0.05 + share)});
         finish();
         for (const auto* view : page->findChildren<QTableView*>()) expect_whole_numbers(*view);
       }
-      state().select_range(std::nullopt);
+      state().selection.select_range(std::nullopt);
       finish();
     }
   }
@@ -106,9 +106,9 @@ TEST_F(Tables, ShowAllPhasesOfAWideWindow) {
 
 TEST_F(Tables, KeepTheTabInFrontWhileTheyAreHidden) {
   auto* ranks = open<TablePanel>("Ranks");
-  state().set_panels_shown(false);
+  state().arrangement.set_panels_shown(false);
   EXPECT_FALSE(ranks->isVisible());
-  state().set_panels_shown(true);
+  state().arrangement.set_panels_shown(true);
   EXPECT_TRUE(ranks->isVisible());
   EXPECT_FALSE(is_seen(page->findChild<BreakdownPanel*>()));
 }
@@ -117,7 +117,7 @@ TEST_F(Tables, OfRanksHaveTheOneThatMadeOthersWaitFirst) {
   auto* panel = open<TablePanel>("Ranks");
   ASSERT_EQ(panel->model().rowCount(), 4);
   EXPECT_EQ(panel->model().texts(0).front(), "2");
-  const QSignalSpy wanted(&state(), &ViewState::rank_wanted);
+  const QSignalSpy wanted(&state().selection, &Selection::rank_wanted);
   click_row(panel->view(), 0);
   ASSERT_EQ(wanted.count(), 1);
   EXPECT_EQ(wanted[0][0].toULongLong(), 2u);
@@ -136,7 +136,7 @@ TEST_F(TablesOfOneRank, SayNothingOfWaitsThatNobodyKnows) {
 
 TEST_F(Tables, OfPhasesLeadToTheRank) {
   auto* panel = open<BreakdownPanel>("Phases");
-  const QSignalSpy wanted(&state(), &ViewState::rank_wanted);
+  const QSignalSpy wanted(&state().selection, &Selection::rank_wanted);
   click_row(*panel->findChild<QTableView*>(), 1);
   ASSERT_EQ(wanted.count(), 1);
   EXPECT_EQ(wanted[0][0].toULongLong(), 1u);
@@ -160,13 +160,13 @@ TEST_F(Tables, OfCollectivesLeadToTheLastRank) {
   const auto found = analysis::match_collectives(page->run().trace);
   ASSERT_EQ(panel->model().rowCount(), std::ssize(found.matched));
   click_row(panel->view(), 0);
-  ASSERT_TRUE(state().selected());
-  EXPECT_EQ(state().selected()->rank, 2u);
-  EXPECT_EQ(slice_title(page->run(), *state().selected()), "MPI_Allreduce");
-  const auto& slices = slices_of(page->run(), *state().selected());
-  const TimeRange view = state().axis().visible();
-  EXPECT_LT(view.begin_ns, double(slices.start_ns[state().selected()->slice]));
-  EXPECT_GT(view.end_ns, double(slices.end_ns(state().selected()->slice)));
+  ASSERT_TRUE(state().selection.slice());
+  EXPECT_EQ(state().selection.slice()->rank, 2u);
+  EXPECT_EQ(slice_title(page->run(), *state().selection.slice()), "MPI_Allreduce");
+  const auto& slices = slices_of(page->run(), *state().selection.slice());
+  const TimeRange view = state().time.axis().visible();
+  EXPECT_LT(view.begin_ns, double(slices.start_ns[state().selection.slice()->slice]));
+  EXPECT_GT(view.end_ns, double(slices.end_ns(state().selection.slice()->slice)));
 }
 
 TEST_F(Tables, OfNamesCountTheSelectedRangeAndRanks) {
@@ -175,22 +175,22 @@ TEST_F(Tables, OfNamesCountTheSelectedRangeAndRanks) {
   EXPECT_EQ(count_of("backward"), "32");
   const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
   const TimeRange range{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)};
-  state().select_range(range, {1});
+  state().selection.select_range(range, {1});
   finish();
   EXPECT_EQ(count_of("backward"), "1");
   EXPECT_TRUE(panel->note().contains("of 1 rank")) << panel->note().toStdString();
   const int row = row_of(panel->model(), "backward");
   click_row(panel->view(), row);
-  EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
-  EXPECT_EQ(state().selected()->rank, 1u);
+  EXPECT_EQ(slice_title(page->run(), *state().selection.slice()), "backward");
+  EXPECT_EQ(state().selection.slice()->rank, 1u);
 }
 
 TEST_F(Tables, OfABoxHaveItsRanksOnly) {
   auto* phases = open<BreakdownPanel>("Phases");
   EXPECT_EQ(phases->table().rowCount(), 4);
   const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
-  state().select_range(TimeRange{double(iteration.start_ns), double(iteration.start_ns + 2 * iteration.duration_ns)},
-                       {1, 3});
+  state().selection.select_range(
+      TimeRange{double(iteration.start_ns), double(iteration.start_ns + 2 * iteration.duration_ns)}, {1, 3});
   finish();
   ASSERT_EQ(phases->table().rowCount(), 2);
   EXPECT_EQ(phases->table().index(1, BreakdownModel::rank_column).data(Qt::DisplayRole), "Rank 3");
@@ -198,7 +198,7 @@ TEST_F(Tables, OfABoxHaveItsRanksOnly) {
   const TableModel& path = open<TablePanel>("Critical path")->model();
   const int others = path.rowCount();
   for (int row = 0; row < others; ++row) EXPECT_NE(path.texts(row)[2], "2") << "the slow rank";
-  state().select_range(state().selected_range());
+  state().selection.select_range(state().selection.range());
   finish();
   EXPECT_GT(path.rowCount(), others);
 }
@@ -222,7 +222,7 @@ class TablesOfTwoGroups : public Page {
 TEST_F(TablesOfTwoGroups, HaveTheCollectivesOfTheRanksInTheBox) {
   auto* panel = open<TablePanel>("Collectives");
   EXPECT_EQ(panel->model().rowCount(), 2);
-  state().select_range(TimeRange{0, 2000}, {0});
+  state().selection.select_range(TimeRange{0, 2000}, {0});
   finish();
   ASSERT_EQ(panel->model().rowCount(), 1);
   EXPECT_EQ(panel->model().texts(0)[1], "first");
@@ -230,7 +230,7 @@ TEST_F(TablesOfTwoGroups, HaveTheCollectivesOfTheRanksInTheBox) {
 
 TEST_F(Tables, ComputeNothingWhileTheyAreNotSeen) {
   auto* panel = page->findChild<QDockWidget*>("Names")->findChild<QTableView*>();
-  state().select_range(TimeRange{0, 1e6});
+  state().selection.select_range(TimeRange{0, 1e6});
   finish();
   EXPECT_EQ(panel->model()->rowCount(), 0);
 }
@@ -243,8 +243,8 @@ TEST_F(Tables, OfTheCriticalPathCoverItsTime) {
   ASSERT_TRUE(path);
   EXPECT_TRUE(panel->note().startsWith(QString("%1 stretches").arg(panel->model().rowCount())));
   click_row(panel->view(), 0);
-  ASSERT_TRUE(state().selected()) << "the longest stretch is work in a slice";
-  EXPECT_EQ(state().selected()->rank, 2u) << "the slow rank decides";
+  ASSERT_TRUE(state().selection.slice()) << "the longest stretch is work in a slice";
+  EXPECT_EQ(state().selection.slice()->rank, 2u) << "the slow rank decides";
 }
 
 TEST_F(Tables, WithoutMessagesAreEmpty) {
@@ -261,8 +261,8 @@ TEST_F(Tables, OfSqlShowTheResultAndLeadToSlices) {
   EXPECT_EQ(console->status(), "8 rows");
   ASSERT_EQ(console->view().model()->rowCount(), 8);
   click_row(console->view(), 0);
-  ASSERT_TRUE(state().selected());
-  EXPECT_EQ(*state().selected(), first_named("forward", 1));
+  ASSERT_TRUE(state().selection.slice());
+  EXPECT_EQ(*state().selection.slice(), first_named("forward", 1));
   console->editor().setPlainText("SELECT x FROM nowhere");
   console->run();
   finish();
@@ -300,20 +300,20 @@ TEST_F(Tables, OfHitsListWhatTheSearchFound) {
   EXPECT_EQ(panel->model().rowCount(), 32);
   EXPECT_EQ(panel->note(), "32 hits");
   click_row(panel->view(), 3);
-  EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
+  EXPECT_EQ(slice_title(page->run(), *state().selection.slice()), "backward");
 }
 
 TEST_F(Tables, OfNotesEditTheTextsOfBookmarks) {
   auto* panel = open<NotesPanel>("Notes");
-  state().toggle_bookmark(2e8);
+  state().time.toggle_bookmark(2e8);
   ASSERT_EQ(panel->rowCount(), 1);
   panel->item(0, NotesPanel::text_column)->setText("the loader stalls");
-  ASSERT_EQ(state().bookmarks().size(), 1u);
-  EXPECT_EQ(state().bookmarks()[0].text, "the loader stalls");
-  state().show_part({3e8, 4e8});
+  ASSERT_EQ(state().time.bookmarks().size(), 1u);
+  EXPECT_EQ(state().time.bookmarks()[0].text, "the loader stalls");
+  state().time.show_part({3e8, 4e8});
   Q_EMIT panel->cellClicked(0, 0);
-  EXPECT_LT(state().axis().visible().begin_ns, 2e8);
-  EXPECT_GT(state().axis().visible().end_ns, 2e8);
+  EXPECT_LT(state().time.axis().visible().begin_ns, 2e8);
+  EXPECT_GT(state().time.axis().visible().end_ns, 2e8);
 }
 
 TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {

@@ -93,7 +93,7 @@ std::shared_ptr<const viewer::Run> gpu_run() {
 TEST(Tasks, TheSlowRankOf64) {
   CountedTask task(ranks_of_64(37, -1));
   task.click_finding("Rank ");
-  EXPECT_TRUE(task.user.state().pinned(37));
+  EXPECT_TRUE(task.user.state().arrangement.pinned(37));
 }
 
 // The ranges on a stream are known when the stream is first painted, and then the rows below it move.
@@ -127,7 +127,7 @@ double phase_ns(User& user, const char* phase) {
 TEST(Tasks, TheSlowIterationOf40AndItsCause) {
   CountedTask task(ranks_of_64(-1, 23));
   task.click_finding("Iteration 23");
-  ASSERT_TRUE(task.user.state().selected_range());
+  ASSERT_TRUE(task.user.state().selection.range());
   const double slow = phase_ns(task.user, "backward"), same = phase_ns(task.user, "forward");
   task.press("Esc");  // the whole run, of 40 iterations
   EXPECT_GT(slow, 1.7 * phase_ns(task.user, "backward") / 40);
@@ -165,12 +165,12 @@ TEST(Tasks, TheKernelOfALaunch) {
   CountedTask task(gpu_run());
   User& user = task.user;
   const SliceRef call = user.first_named("cudaLaunchKernel", 0);
-  user.state().zoom_to(call);  // where the user looks
+  user.state().time.zoom_to(call);  // where the user looks
   user.finish();
   task.click(user.middle_of(call));
   ASSERT_EQ(user.selected_name(), "cudaLaunchKernel");
   task.press("J");
-  const SliceRef kernel = *user.state().selected();
+  const SliceRef kernel = *user.state().selection.slice();
   EXPECT_EQ(track_of(user.page->run(), kernel).kind, analysis::TrackKind::stream);
 }
 
@@ -190,15 +190,15 @@ TEST(Tasks, TheLengthOfAGap) {
   const SliceRef before = user.first_named("forward", 1), after = user.first_named("optimizer", 1);
   const analysis::Slices& slices = slices_of(user.page->run(), before);
   const auto gap_begin = double(slices.end_ns(before.slice)), gap_end = double(slices.start_ns[after.slice]);
-  user.state().set_collapsed(1, false);
-  user.state().show_part({gap_begin - 1e6, gap_end + 1e6});
+  user.state().arrangement.set_collapsed(1, false);
+  user.state().time.show_part({gap_begin - 1e6, gap_end + 1e6});
   user.finish();
   const int y = user.middle_of(before).y();
-  const auto x_of = [&](double ns) { return user.state().names_width() + int(user.state().axis().x_of(ns)); };
+  const auto x_of = [&](double ns) { return user.state().time.names_width() + int(user.state().time.axis().x_of(ns)); };
   task.drag({x_of(gap_begin) + 2, y}, {x_of(gap_end) - 2, y}, Qt::ShiftModifier);
-  ASSERT_TRUE(user.state().selected_range());
-  EXPECT_EQ(user.state().selected_range()->begin_ns, gap_begin) << "the edges snap to the slices";
-  EXPECT_EQ(user.state().selected_range()->end_ns, gap_end);
+  ASSERT_TRUE(user.state().selection.range());
+  EXPECT_EQ(user.state().selection.range()->begin_ns, gap_begin) << "the edges snap to the slices";
+  EXPECT_EQ(user.state().selection.range()->end_ns, gap_end);
 }
 
 TEST(Tasks, AGivenTime) {
@@ -209,7 +209,7 @@ TEST(Tasks, AGivenTime) {
   });
   task.count(2);
   task.press("Ctrl+G");
-  EXPECT_EQ(task.user.state().marked_time(), 350e6);
+  EXPECT_EQ(task.user.state().time.marked_time(), 350e6);
 }
 
 // Rank 2 of 4 is slow, for which a third of its samples have another function.

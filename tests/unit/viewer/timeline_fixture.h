@@ -60,7 +60,7 @@ class TimelineTest : public testing::Test {
     const double time = (double(slices.start_ns[ref.slice]) + double(slices.end_ns(ref.slice))) / 2;
     const PlacedRow* placed = timeline.rows().row_of(ref);
     const auto [top, bottom] = *placed->row->place_of(ref, timeline.rows().level_height());
-    return {header + static_cast<int>(state.axis().x_of(time)),
+    return {header + static_cast<int>(state.time.axis().x_of(time)),
             ruler - timeline.scroll_y() + placed->y + (top + bottom) / 2};
   }
 

@@ -17,54 +17,55 @@ namespace paceline::viewer {
 namespace {
 
 TEST_F(TimelineTest, ShowsTheWholeRunAtFirst) {
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
-  EXPECT_EQ(state.axis().width(), timeline.viewport()->width() - header);
-  EXPECT_EQ(state.axis().whole().end_ns, static_cast<double>(run->trace.span_ns()));
+  EXPECT_EQ(state.time.axis().visible(), state.time.axis().whole());
+  EXPECT_EQ(state.time.axis().width(), timeline.viewport()->width() - header);
+  EXPECT_EQ(state.time.axis().whole().end_ns, static_cast<double>(run->trace.span_ns()));
 }
 
 TEST_F(TimelineTest, WheelZoomsWhereThePointerIs) {
   for (const int x : {header + 100, header + 777}) {
-    state.show_all();
+    state.time.show_all();
     turn_wheel({x, 100}, 2);
-    const double time = state.axis().time_at(x - header);
-    const double length = state.axis().visible().length();
+    const double time = state.time.axis().time_at(x - header);
+    const double length = state.time.axis().visible().length();
     turn_wheel({x, 100}, 1);
-    EXPECT_NEAR(state.axis().time_at(x - header), time, 1e-3);
-    EXPECT_LT(state.axis().visible().length(), length);
+    EXPECT_NEAR(state.time.axis().time_at(x - header), time, 1e-3);
+    EXPECT_LT(state.time.axis().visible().length(), length);
     turn_wheel({x, 100}, -1);
-    EXPECT_NEAR(state.axis().visible().length(), length, 1);
+    EXPECT_NEAR(state.time.axis().visible().length(), length, 1);
   }
 }
 
 TEST_F(TimelineTest, CtrlWheelZoomsInFinerSteps) {
   turn_wheel({600, 100}, 1, Qt::ControlModifier);
-  const double fine = state.axis().visible().length();
-  state.show_all();
+  const double fine = state.time.axis().visible().length();
+  state.time.show_all();
   turn_wheel({600, 100}, 1);
-  EXPECT_GT(fine, state.axis().visible().length());
-  EXPECT_LT(fine, state.axis().whole().length());
+  EXPECT_GT(fine, state.time.axis().visible().length());
+  EXPECT_LT(fine, state.time.axis().whole().length());
 }
 
 TEST_F(TimelineTest, ShiftWheelMovesThroughTimeWithoutZoom) {
-  state.show_part({1e8, 2e8});
+  state.time.show_part({1e8, 2e8});
   turn_wheel({600, 100}, -1, Qt::ShiftModifier);
-  EXPECT_GT(state.axis().visible().begin_ns, 1e8);
-  EXPECT_NEAR(state.axis().visible().length(), 1e8, 1e-3);
+  EXPECT_GT(state.time.axis().visible().begin_ns, 1e8);
+  EXPECT_NEAR(state.time.axis().visible().length(), 1e8, 1e-3);
 }
 
 // The length of a selected range and the flag of a time stand in the ruler. The rest of "1.170 s" would read as 170 s.
 // The edges of the range are lines of a pixel, which may cross a label.
 TEST_F(TimelineTest, NoLabelOfTheRulerIsHiddenInPart) {
-  const auto ticks = ruler_ticks(state.axis(), with_size(timeline.font(), 11), header, timeline.viewport()->width());
+  const auto ticks =
+      ruler_ticks(state.time.axis(), with_size(timeline.font(), 11), header, timeline.viewport()->width());
   ASSERT_GT(ticks.size(), 4u);
   const QImage plain = timeline.viewport()->grab().toImage();
   const QRgb ground = plain.pixel(ticks[2].box.right() + 8, ticks[2].box.top());
   std::size_t hidden = 0, whole = 0;
   for (int shift = -60; shift <= 60; shift += 6) {
-    const double middle = state.axis().time_at(ticks[2].box.center().x() - header + shift),
-                 half = state.axis().visible().length() / 20;
-    state.select_range(TimeRange{middle - half, middle + half}, {0, 1});
-    state.mark_time(middle);
+    const double middle = state.time.axis().time_at(ticks[2].box.center().x() - header + shift),
+                 half = state.time.axis().visible().length() / 20;
+    state.selection.select_range(TimeRange{middle - half, middle + half}, {0, 1});
+    state.time.mark_time(middle);
     const QImage picture = timeline.viewport()->grab().toImage();
     for (const RulerTick& tick : ticks) {
       const auto letters = [&](const QImage& in) {  // columns that have what the plain label has
@@ -93,51 +94,51 @@ TEST_F(TimelineTest, WheelOverTheNamesScrollsTheRows) {
   QCoreApplication::processEvents();
   turn_wheel({50, 100}, -1);
   EXPECT_GT(timeline.verticalScrollBar()->value(), 0);
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
+  EXPECT_EQ(state.time.axis().visible(), state.time.axis().whole());
 }
 
 TEST_F(TimelineTest, DragMovesTheTimeUnderThePointerAlong) {
-  state.show_part({1e8, 2e8});
-  const double time = state.axis().time_at(600 - header);
+  state.time.show_part({1e8, 2e8});
+  const double time = state.time.axis().time_at(600 - header);
   drag({600, 100}, {440, 100});
-  EXPECT_NEAR(state.axis().time_at(440 - header), time, 1e-3);
-  EXPECT_FALSE(state.selected());
+  EXPECT_NEAR(state.time.axis().time_at(440 - header), time, 1e-3);
+  EXPECT_FALSE(state.selection.slice());
 }
 
 TEST_F(TimelineTest, LettersZoomAndMove) {
-  state.show_part({2e8, 4e8});
+  state.time.show_part({2e8, 4e8});
   press(Qt::Key_W);
-  EXPECT_LT(state.axis().visible().length(), 2e8);
+  EXPECT_LT(state.time.axis().visible().length(), 2e8);
   press(Qt::Key_S);
-  EXPECT_NEAR(state.axis().visible().length(), 2e8, 1);
-  const double begin = state.axis().visible().begin_ns;
+  EXPECT_NEAR(state.time.axis().visible().length(), 2e8, 1);
+  const double begin = state.time.axis().visible().begin_ns;
   press(Qt::Key_D);
-  EXPECT_GT(state.axis().visible().begin_ns, begin);
+  EXPECT_GT(state.time.axis().visible().begin_ns, begin);
   press(Qt::Key_A);
-  EXPECT_NEAR(state.axis().visible().begin_ns, begin, 1);
+  EXPECT_NEAR(state.time.axis().visible().begin_ns, begin, 1);
   press(Qt::Key_F);
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
+  EXPECT_EQ(state.time.axis().visible(), state.time.axis().whole());
   press(Qt::Key_Backspace);
-  EXPECT_NEAR(state.axis().visible().begin_ns, begin, 1);
+  EXPECT_NEAR(state.time.axis().visible().begin_ns, begin, 1);
 }
 
 TEST_F(TimelineTest, AClickSelectsAndAnnouncesTheSlice) {
-  QSignalSpy spy(&state, &ViewState::selection_changed);
+  QSignalSpy spy(&state.selection, &Selection::slices_changed);
   const SliceRef backward = first_named("backward", 1);
   QTest::mouseClick(timeline.viewport(), Qt::LeftButton, Qt::NoModifier, middle_of(backward));
-  EXPECT_EQ(state.selected(), backward);
+  EXPECT_EQ(state.selection.slice(), backward);
   EXPECT_EQ(spy.count(), 1);
   EXPECT_TRUE(timeline.accessibleDescription().startsWith("backward, "));
   press(Qt::Key_Escape);
-  EXPECT_FALSE(state.selected());
+  EXPECT_FALSE(state.selection.slice());
 }
 
 TEST_F(TimelineTest, HitsEveryLevelOfNesting) {
-  ASSERT_TRUE(state.show_iterations(2, 2));
+  ASSERT_TRUE(state.time.show_iterations(2, 2));
   for (const char* name : {"iteration", "backward", "layer2.0.downsample"}) {
     SliceRef ref = first_named(name);
     const auto& slices = slices_of(*run, ref);
-    while (double(slices.start_ns[ref.slice]) < state.axis().visible().begin_ns || name_of(ref) != name) {
+    while (double(slices.start_ns[ref.slice]) < state.time.axis().visible().begin_ns || name_of(ref) != name) {
       ++ref.slice;
     }
     EXPECT_EQ(timeline.slice_at(middle_of(ref)), ref) << name;
@@ -151,77 +152,77 @@ TEST_F(TimelineTest, DoubleClickZoomsToTheSlice) {
   const auto& slices = slices_of(*run, backward);
   QTest::mouseDClick(timeline.viewport(), Qt::LeftButton, Qt::NoModifier, middle_of(backward));
   const auto start = double(slices.start_ns[backward.slice]), length = double(slices.duration_ns[backward.slice]);
-  EXPECT_NEAR(state.axis().visible().begin_ns, start - length / 4, 1);
-  EXPECT_NEAR(state.axis().visible().length(), 1.5 * length, 1);
+  EXPECT_NEAR(state.time.axis().visible().begin_ns, start - length / 4, 1);
+  EXPECT_NEAR(state.time.axis().visible().length(), 1.5 * length, 1);
 }
 
 TEST_F(TimelineTest, ShiftDragMeasures) {
-  state.show_part({1e8, 2e8});
+  state.time.show_part({1e8, 2e8});
   drag({header + 100, 20}, {header + 500, 20}, Qt::ShiftModifier);
-  ASSERT_TRUE(state.selected_range());
-  EXPECT_NEAR(state.selected_range()->begin_ns, state.axis().time_at(100), 1);
-  EXPECT_NEAR(state.selected_range()->end_ns, state.axis().time_at(500), 1);
+  ASSERT_TRUE(state.selection.range());
+  EXPECT_NEAR(state.selection.range()->begin_ns, state.time.axis().time_at(100), 1);
+  EXPECT_NEAR(state.selection.range()->end_ns, state.time.axis().time_at(500), 1);
   press(Qt::Key_Z);
-  EXPECT_EQ(state.axis().visible(), *state.selected_range());
+  EXPECT_EQ(state.time.axis().visible(), *state.selection.range());
 }
 
 TEST_F(TimelineTest, ArrowsWalkFromSliceToSlice) {
-  state.reveal(first_named("forward"));
+  state.selection.reveal(first_named("forward"));
   press(Qt::Key_Right);
-  EXPECT_EQ(name_of(*state.selected()), "backward");
+  EXPECT_EQ(name_of(*state.selection.slice()), "backward");
   press(Qt::Key_Left);
-  EXPECT_EQ(name_of(*state.selected()), "forward");
+  EXPECT_EQ(name_of(*state.selection.slice()), "forward");
   press(Qt::Key_Down);
-  EXPECT_EQ(name_of(*state.selected()), "conv1");
+  EXPECT_EQ(name_of(*state.selection.slice()), "conv1");
   press(Qt::Key_Up);
   press(Qt::Key_Up);
-  EXPECT_EQ(name_of(*state.selected()), "iteration");
+  EXPECT_EQ(name_of(*state.selection.slice()), "iteration");
 }
 
 TEST_F(TimelineTest, AKeyboardAloneReachesASlice) {
   press(Qt::Key_Right);
-  ASSERT_TRUE(state.selected());
-  EXPECT_EQ(slices_of(*run, *state.selected()).depth[state.selected()->slice], 0);
+  ASSERT_TRUE(state.selection.slice());
+  EXPECT_EQ(slices_of(*run, *state.selection.slice()).depth[state.selection.slice()->slice], 0);
 }
 
 TEST_F(TimelineTest, BracketsStepThroughIterations) {
-  ASSERT_TRUE(state.show_iterations(4, 4));
+  ASSERT_TRUE(state.time.show_iterations(4, 4));
   press(Qt::Key_BracketRight);
   const auto& next = run->index->iterations(0)[5];
-  EXPECT_LT(state.axis().visible().begin_ns, double(next.start_ns));
-  EXPECT_GT(state.axis().visible().end_ns, double(next.start_ns + next.duration_ns));
-  EXPECT_LT(state.axis().visible().length(), 1.1 * double(next.duration_ns));
-  EXPECT_FALSE(state.show_iterations(1000, 2000));
-  EXPECT_EQ(state.range_of_iterations(5, 5),
+  EXPECT_LT(state.time.axis().visible().begin_ns, double(next.start_ns));
+  EXPECT_GT(state.time.axis().visible().end_ns, double(next.start_ns + next.duration_ns));
+  EXPECT_LT(state.time.axis().visible().length(), 1.1 * double(next.duration_ns));
+  EXPECT_FALSE(state.time.show_iterations(1000, 2000));
+  EXPECT_EQ(state.time.range_of_iterations(5, 5),
             (TimeRange{double(next.start_ns), double(next.start_ns + next.duration_ns)}));
-  EXPECT_FALSE(state.range_of_iterations(1000, 2000));
+  EXPECT_FALSE(state.time.range_of_iterations(1000, 2000));
 }
 
 TEST_F(TimelineTest, ClickOnARanksNameFoldsItsTracks) {
   const int height = timeline.rows().height();
   QTest::mouseClick(timeline.viewport(), Qt::LeftButton, Qt::NoModifier,
                     {60, ruler + timeline.rows().rows_of(0).front().y + 5});
-  EXPECT_TRUE(state.collapsed(0));
-  EXPECT_FALSE(state.collapsed(1));
+  EXPECT_TRUE(state.arrangement.collapsed(0));
+  EXPECT_FALSE(state.arrangement.collapsed(1));
   EXPECT_LT(timeline.rows().height(), height);
   const SliceRef forward = first_named("forward", 0);
   EXPECT_EQ(timeline.rows().row_of(forward), nullptr);
-  state.reveal(forward);
-  EXPECT_FALSE(state.collapsed(0));
+  state.selection.reveal(forward);
+  EXPECT_FALSE(state.arrangement.collapsed(0));
   EXPECT_NE(timeline.rows().row_of(forward), nullptr);
 }
 
 TEST_F(TimelineTest, PhasesHaveTheirColoursWhereTheyAre) {
-  ASSERT_TRUE(state.show_iterations(3, 3));
+  ASSERT_TRUE(state.time.show_iterations(3, 3));
   const QImage picture = timeline.viewport()->grab().toImage();
   const Theme theme = Theme::light();
   int checked = 0;
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const PlacedRow& strip = timeline.rows().rows_of(rank).front();
     for (const auto& interval : run->ranks[rank].phases->intervals(0, run->trace.ranks[rank].end_ns)) {
-      const double from = state.axis().x_of(double(interval.start_ns));
-      const double to = state.axis().x_of(double(interval.end_ns));
-      if (from < 0 || to > state.axis().width() || to - from < 6) continue;
+      const double from = state.time.axis().x_of(double(interval.start_ns));
+      const double to = state.time.axis().x_of(double(interval.end_ns));
+      if (from < 0 || to > state.time.axis().width() || to - from < 6) continue;
       // Below the labels, in the middle and near both ends.
       for (const double x : {from + 2, (from + to) / 2, to - 2}) {
         // Communication begins with waiting, which is pale.
@@ -258,10 +259,10 @@ TEST(TimelinePicture, DrawingAMillionSlicesIsBoundedByThePixels) {
   EXPECT_FALSE(timeline.slice_at({600, ruler + timeline.rows().rows_of(0)[1].y + 5})) << "not yet";
   document.background().finish();
   EXPECT_TRUE(timeline.slice_at({600, ruler + timeline.rows().rows_of(0)[1].y + 5}));
-  const auto columns = static_cast<std::size_t>(state.axis().width());
+  const auto columns = static_cast<std::size_t>(state.time.axis().width());
   for (const double share : {1.0, 0.3, 0.01, 0.0001}) {
-    const double middle = state.axis().whole().length() / 2;
-    state.show_part({middle, middle + share * state.axis().whole().length()});
+    const double middle = state.time.axis().whole().length() / 2;
+    state.time.show_part({middle, middle + share * state.time.axis().whole().length()});
     timeline.grab();
     // Slices of three pixels and more on three levels, one call for the rest of each level, the intervals in the strip,
     // and the ruler.

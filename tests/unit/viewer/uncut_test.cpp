@@ -68,18 +68,18 @@ class Uncut : public testing::TestWithParam<const char*> {
 
 TEST_P(Uncut, TextsOfEveryPanelHaveRoom) {
   User page(run_with_texts(12));
-  page.state().set_all_counters_unfolded(true);
-  page.state().select(page.first_named("backward", 1));
+  page.state().arrangement.set_all_counters_unfolded(true);
+  page.state().selection.select(page.first_named("backward", 1));
   std::set<std::string> cut;
   std::size_t seen = 0;
   for (const QSize size : {QSize(1024, 700), QSize(1366, 768), QSize(1920, 1080), QSize(1093, 614), QSize(960, 540),
                            QSize(683, 384), QSize(512, 350)}) {
     page.window.resize(size);
     page.finish();
-    page.state().set_panels_shown(true);
+    page.state().arrangement.set_panels_shown(true);
     for (const PanelKind& kind : panel_kinds()) {
       if (kind.place != PanelKind::Place::tab) continue;
-      Q_EMIT page.state().panel_wanted(kind.title);
+      Q_EMIT page.state().commands.panel_wanted(kind.title);
       page.finish();
       page.window.grab();  // asks for what is drawn for the first time
       page.finish();

@@ -39,15 +39,15 @@ class User : public Page {
   using Page::state;
   using Page::window;
 
-  TimeRange view() { return state().axis().visible(); }
+  TimeRange view() { return state().time.axis().visible(); }
   double length() { return view().length(); }
   const SliceRef& select(const char* name, std::size_t rank = 0) {
     chosen_ = first_named(name, rank);
-    state().select(chosen_);
+    state().selection.select(chosen_);
     return chosen_;
   }
   std::string selected_name() {
-    const auto selected = state().selected();
+    const auto selected = state().selection.slice();
     return selected ? page->run().trace.names[kind_of(page->run(), *selected).name] : std::string();
   }
 
@@ -60,7 +60,7 @@ class User : public Page {
   }
 
   // Points of the timeline.
-  QPoint at(double share, int y) { return {state().names_width() + int(share * state().axis().width()), y}; }
+  QPoint at(double share, int y) { return {state().time.names_width() + int(share * state().time.axis().width()), y}; }
   int strip_y(std::size_t rank) { return timeline->geometry().y_of(timeline->rows().rows_of(rank).front().y) + 4; }
   QPoint middle_of(const SliceRef& slice) { return timeline->geometry().box_of(slice)->center(); }
   void click(QPoint point, Qt::KeyboardModifiers held = {}) {

@@ -79,28 +79,28 @@ TEST(ShortcutSheet, FitsAScreenOfASmallLaptopAndScrollsOnASmallerOne) {
 TEST(SavedView, BringsEverythingBack) {
   const auto run = run_at("somewhere");
   ViewState before(*run), after(*run);
-  before.sort_ranks(ViewState::RankOrder::duration);
-  before.set_collapsed(1, true);
-  before.set_pinned(2, true);
-  before.set_rank_hidden(3, true);
-  before.hide_rows("loader");
-  before.set_bookmarks({{.time_ns = 5e6, .text = "here"}});
-  before.set_names_width(333);
-  before.show_part({1e8, 2e8});
-  before.select_range(TimeRange{1.2e8, 1.4e8}, {0, 2});
+  before.arrangement.sort_ranks(Arrangement::RankOrder::duration);
+  before.arrangement.set_collapsed(1, true);
+  before.arrangement.set_pinned(2, true);
+  before.arrangement.set_rank_hidden(3, true);
+  before.arrangement.hide_rows("loader");
+  before.time.set_bookmarks({{.time_ns = 5e6, .text = "here"}});
+  before.time.set_names_width(333);
+  before.time.show_part({1e8, 2e8});
+  before.selection.select_range(TimeRange{1.2e8, 1.4e8}, {0, 2});
   const QByteArray layout = view_from_json(view_to_json(before, "layout"), "test", after);
   EXPECT_EQ(layout, "layout");
-  EXPECT_EQ(after.rank_order(), ViewState::RankOrder::duration);
-  EXPECT_TRUE(after.collapsed(1));
-  EXPECT_FALSE(after.collapsed(0));
-  EXPECT_TRUE(after.pinned(2));
-  EXPECT_TRUE(after.rank_hidden(3));
-  EXPECT_TRUE(after.hidden_rows().contains("loader"));
-  EXPECT_EQ(after.bookmarks(), before.bookmarks());
-  EXPECT_EQ(after.names_width(), 333);
-  EXPECT_EQ(after.axis().visible(), before.axis().visible());
-  EXPECT_EQ(after.selected_range(), before.selected_range());
-  EXPECT_EQ(after.selected_ranks(), before.selected_ranks());
+  EXPECT_EQ(after.arrangement.rank_order(), Arrangement::RankOrder::duration);
+  EXPECT_TRUE(after.arrangement.collapsed(1));
+  EXPECT_FALSE(after.arrangement.collapsed(0));
+  EXPECT_TRUE(after.arrangement.pinned(2));
+  EXPECT_TRUE(after.arrangement.rank_hidden(3));
+  EXPECT_TRUE(after.arrangement.hidden_rows().contains("loader"));
+  EXPECT_EQ(after.time.bookmarks(), before.time.bookmarks());
+  EXPECT_EQ(after.time.names_width(), 333);
+  EXPECT_EQ(after.time.axis().visible(), before.time.axis().visible());
+  EXPECT_EQ(after.selection.range(), before.selection.range());
+  EXPECT_EQ(after.selection.ranks(), before.selection.ranks());
 }
 
 TEST(SavedView, IsRefusedWhereItIsDamagedAndIgnoresRanksThatAreNotThere) {
@@ -110,8 +110,8 @@ TEST(SavedView, IsRefusedWhereItIsDamagedAndIgnoresRanksThatAreNotThere) {
   EXPECT_THROW(view_from_json("[]", "f", state), Error);
   view_from_json(R"({"schema": "paceline.view/1", "pinned": [99, -1, "x", 1], "view_ns": [3], "order": "no"})", "f",
                  state);
-  EXPECT_TRUE(state.pinned(1));
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
+  EXPECT_TRUE(state.arrangement.pinned(1));
+  EXPECT_EQ(state.time.axis().visible(), state.time.axis().whole());
 }
 
 TEST(SavedView, IsBesideTheTraceAndKept) {
@@ -121,14 +121,14 @@ TEST(SavedView, IsBesideTheTraceAndKept) {
   RunPage page(run);
   page.keep_view();
   EXPECT_FALSE(QFile::exists(view_file_of(run->path))) << "not before the user saves it";
-  page.state().set_pinned(1, true);
+  page.state().arrangement.set_pinned(1, true);
   page.save_view();
-  page.state().set_pinned(2, true);
+  page.state().arrangement.set_pinned(2, true);
   page.keep_view();
   RunPage again(run);
   again.restore_view();
-  EXPECT_TRUE(again.state().pinned(1));
-  EXPECT_TRUE(again.state().pinned(2));
+  EXPECT_TRUE(again.state().arrangement.pinned(1));
+  EXPECT_TRUE(again.state().arrangement.pinned(2));
   RunPage nowhere(run_at("/no/such/directory/run"));
   EXPECT_THROW(nowhere.save_view(), Error);
 }
@@ -159,7 +159,8 @@ TEST_F(Page, ExportsTheSelectionAsATrace) {
   const QString filter = trace_filters().front();
   save_trace(page->run(), {}, filter, whole);
   const analysis::Iteration& iteration = page->run().index->iterations(1)[3];
-  state().select_range(TimeRange{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)}, {1});
+  state().selection.select_range(
+      TimeRange{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)}, {1});
   page->export_trace(filter, part);
   finish();
   ASSERT_TRUE(QFile::exists(part));
@@ -169,7 +170,7 @@ TEST_F(Page, ExportsTheSelectionAsATrace) {
 }
 
 TEST_F(Page, CopiesTheCommandThatOpensTheView) {
-  state().show_part({1e6, 5e8});
+  state().time.show_part({1e6, 5e8});
   for (QAction* entry : window.findChildren<QAction*>()) {
     if (entry->text() == "Copy the &command of this view") entry->trigger();
   }
@@ -226,7 +227,7 @@ TEST(Sessions, OpenAgainAsTheyWereLeft) {
     for (const QString& run : runs) window.open(run);
     const auto pages = opened(window, 2);
     ASSERT_EQ(pages.size(), 2u);
-    pages[1]->state().set_bookmarks({{.time_ns = 1e8, .text = "here"}});
+    pages[1]->state().time.set_bookmarks({{.time_ns = 1e8, .text = "here"}});
     window.close();
   }
   Window window;
@@ -237,9 +238,9 @@ TEST(Sessions, OpenAgainAsTheyWereLeft) {
   ASSERT_EQ(pages.size(), 2u);
   EXPECT_EQ(pages[0]->run().path, runs[0]);
   EXPECT_EQ(pages[1]->run().path, runs[1]);
-  ASSERT_EQ(pages[1]->state().bookmarks().size(), 1u);
-  EXPECT_EQ(pages[1]->state().bookmarks()[0].text, "here");
-  EXPECT_TRUE(pages[0]->state().bookmarks().empty());
+  ASSERT_EQ(pages[1]->state().time.bookmarks().size(), 1u);
+  EXPECT_EQ(pages[1]->state().time.bookmarks()[0].text, "here");
+  EXPECT_TRUE(pages[0]->state().time.bookmarks().empty());
   EXPECT_FALSE(QFile::exists(view_file_of(runs[1]))) << "nothing is written beside the trace";
 }
 
@@ -283,8 +284,8 @@ TEST(Follow, ShowsARunThatGrowsAndStaysAtItsEnd) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return window.current_page() != nullptr; }, 20'000));
   RunPage* first = window.current_page();
   const std::uint64_t slices = first->run().slices;
-  first->state().set_pinned(1, true);
-  first->state().show_all();
+  first->state().arrangement.set_pinned(1, true);
+  first->state().time.show_all();
   write(9);
   ASSERT_TRUE(QTest::qWaitFor(
       [&] {
@@ -293,21 +294,21 @@ TEST(Follow, ShowsARunThatGrowsAndStaysAtItsEnd) {
       },
       20'000));
   RunPage* grown = window.current_page();
-  EXPECT_TRUE(grown->state().pinned(1));
-  EXPECT_EQ(grown->state().axis().visible(), grown->state().axis().whole());
+  EXPECT_TRUE(grown->state().arrangement.pinned(1));
+  EXPECT_EQ(grown->state().time.axis().visible(), grown->state().time.axis().whole());
 }
 
 TEST(Follow, KeepsAViewThatDoesNotReachTheEnd) {
   const auto shorter = index_run("s", simulate({.ranks = 2, .iterations = 4, .layers = false}));
   const auto longer = index_run("l", simulate({.ranks = 2, .iterations = 8, .layers = false}));
   ViewState before(*shorter), after(*longer);
-  before.show_part({1e8, 2e8});
+  before.time.show_part({1e8, 2e8});
   carry_over(before, after);
-  EXPECT_EQ(after.axis().visible(), before.axis().visible());
-  before.show_part({before.axis().whole().end_ns - 1e8, before.axis().whole().end_ns});
+  EXPECT_EQ(after.time.axis().visible(), before.time.axis().visible());
+  before.time.show_part({before.time.axis().whole().end_ns - 1e8, before.time.axis().whole().end_ns});
   carry_over(before, after);
-  EXPECT_EQ(after.axis().visible().end_ns, after.axis().whole().end_ns);
-  EXPECT_NEAR(after.axis().visible().length(), 1e8, 1);
+  EXPECT_EQ(after.time.axis().visible().end_ns, after.time.axis().whole().end_ns);
+  EXPECT_NEAR(after.time.axis().visible().length(), 1e8, 1);
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ class CounterRow : public Row {
     canvas.counts.rectangles += 2;
   }
 
-  void paint_header(RowCanvas& canvas, const ViewState& state) override {
-    if (first_) canvas.arrow(9, canvas.y + canvas.height / 2, !state.counters_unfolded(rank()));
+  void paint_header(RowCanvas& canvas, const Arrangement& arrangement) override {
+    if (first_) canvas.arrow(9, canvas.y + canvas.height / 2, !arrangement.counters_unfolded(rank()));
     QRect box = canvas.name_box();
     const QString top = quantity(graph().top);  // the value at the row's upper edge
     canvas.painter.setFont(canvas.small);
@@ -56,11 +56,11 @@ class CounterRow : public Row {
     paint_track_label(canvas, name(), false, box);
   }
 
-  void header_clicked(ViewState& state) const override {
-    if (first_) state.set_counters_unfolded(rank(), !state.counters_unfolded(rank()));
+  void header_clicked(Arrangement& arrangement) const override {
+    if (first_) arrangement.set_counters_unfolded(rank(), !arrangement.counters_unfolded(rank()));
   }
 
-  QString header_tooltip(const ViewState&) const override {
+  QString header_tooltip(const Arrangement&) const override {
     return viewer::tooltip(name(), tooltip_line("upper edge", quantity(graph().top)));
   }
 

@@ -27,7 +27,7 @@ class HostRow : public Row {
     ++canvas.counts.rectangles;
   }
 
-  void paint_header(RowCanvas& canvas, const ViewState&) override {
+  void paint_header(RowCanvas& canvas, const Arrangement&) override {
     canvas.arrow(9, canvas.y + canvas.height / 2, group_.folded);
     canvas.painter.setFont(with_size(canvas.small, 11, true));
     canvas.painter.setPen(QColor(canvas.theme.header_text));
@@ -42,11 +42,11 @@ class HostRow : public Row {
     canvas.painter.drawText(box, Qt::AlignVCenter | Qt::AlignRight, count);
   }
 
-  void header_clicked(ViewState& state) const override {
+  void header_clicked(Arrangement& arrangement) const override {
     const QString host = group_.host;  // the rows are placed again, and this one ends
-    state.set_host_folded(host, !group_.folded);
+    arrangement.set_host_folded(host, !group_.folded);
   }
-  QString header_tooltip(const ViewState&) const override { return viewer::tooltip(group_.host, {}); }
+  QString header_tooltip(const Arrangement&) const override { return viewer::tooltip(group_.host, {}); }
 
  private:
   RankGroup group_;

@@ -53,7 +53,7 @@ class IdleRow : public Row {
     canvas.painter.drawImage(QPoint(0, canvas.y), image);
     ++canvas.counts.rectangles;
   }
-  void paint_header(RowCanvas&, const ViewState&) override {}
+  void paint_header(RowCanvas&, const Arrangement&) override {}
 
   QString tooltip(const RowPoint& point) override {
     if (gaps() == nullptr) return {};

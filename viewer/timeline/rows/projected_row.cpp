@@ -39,12 +39,12 @@ class ProjectedRow : public Row {
       if (y + canvas.level_height > canvas.top && y < canvas.bottom) paint_level(canvas, *made, depth, y);
     }
   }
-  void paint_header(RowCanvas& canvas, const ViewState&) override {
+  void paint_header(RowCanvas& canvas, const Arrangement&) override {
     QRect box = canvas.name_box();
     box.setHeight(canvas.level_height);
     paint_track_label(canvas, canvas.of_rank.isEmpty() ? QString("   its ranges") : name(), false, box);
   }
-  QString header_tooltip(const ViewState&) const override {
+  QString header_tooltip(const Arrangement&) const override {
     return viewer::tooltip(name(), tooltip_line("each", "from its first to its last kernel or copy on this stream"));
   }
 

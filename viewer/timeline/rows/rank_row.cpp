@@ -45,12 +45,13 @@ class RankRow : public Row {
     }
   }
 
-  void paint_header(RowCanvas& canvas, const ViewState& state) override {
+  void paint_header(RowCanvas& canvas, const Arrangement& arrangement) override {
     QPainter& painter = canvas.painter;
     QRect box = canvas.name_box();
-    if (state.pinned(rank())) painter.fillRect(0, canvas.y, 4, canvas.height, QColor(canvas.theme.selection));
-    if (const auto most = state.most_waiting_caused_ns(); most > 0) {
-      const int width = static_cast<int>(lateness_width * double(state.waiting_caused_ns(rank())) / double(most) + 0.5);
+    if (arrangement.pinned(rank())) painter.fillRect(0, canvas.y, 4, canvas.height, QColor(canvas.theme.selection));
+    if (const auto most = arrangement.most_waiting_caused_ns(); most > 0) {
+      const int width =
+          static_cast<int>(lateness_width * double(arrangement.waiting_caused_ns(rank())) / double(most) + 0.5);
       const int height = std::min(canvas.height - 1, 10);
       const QRect bar(box.right() - lateness_width, canvas.y + (canvas.height - height) / 2, lateness_width, height);
       painter.fillRect(bar, QColor(canvas.theme.row_line));
@@ -73,7 +74,7 @@ class RankRow : public Row {
       painter.drawText(box.adjusted(0, -6, 0, 6), Qt::AlignVCenter | Qt::AlignLeft, name);
       return;
     }
-    canvas.arrow(9, canvas.y + canvas.height / 2, state.collapsed(rank()));
+    canvas.arrow(9, canvas.y + canvas.height / 2, arrangement.collapsed(rank()));
     painter.setFont(canvas.bold);
     painter.drawText(box, Qt::AlignVCenter | Qt::AlignLeft, name);
     const QRect rest = box.adjusted(QFontMetrics(canvas.bold).horizontalAdvance(name) + 10, 0, 0, 0);
@@ -84,14 +85,14 @@ class RankRow : public Row {
                      QFontMetrics(canvas.small).elidedText(host, Qt::ElideMiddle, rest.width()));
   }
 
-  QString header_tooltip(const ViewState& state) const override {
+  QString header_tooltip(const Arrangement& arrangement) const override {
     QString lines = tooltip_line("host", QString::fromStdString(model().host)) +
                     tooltip_line("process", QString::number(model().pid)) +
                     tooltip_line("clock", QString("%1, error at most %2")
                                               .arg(QString::fromStdString(model().clock_source),
                                                    duration_text(std::llround(model().clock_error_ns))));
-    if (state.most_waiting_caused_ns() > 0) {
-      lines += tooltip_line("made others wait", duration_text(state.waiting_caused_ns(rank())));
+    if (arrangement.most_waiting_caused_ns() > 0) {
+      lines += tooltip_line("made others wait", duration_text(arrangement.waiting_caused_ns(rank())));
     }
     if (model().damaged) lines += tooltip_line("damaged", QString::fromStdString(model().damage));
     for (const auto& [cause, count] : model().dropped) {
@@ -100,7 +101,7 @@ class RankRow : public Row {
     return viewer::tooltip(QString("Rank %1 of %2").arg(model().rank).arg(model().world_size), lines);
   }
 
-  void header_clicked(ViewState& state) const override { state.set_collapsed(rank(), !state.collapsed(rank())); }
+  void header_clicked(Arrangement& ranks) const override { ranks.set_collapsed(rank(), !ranks.collapsed(rank())); }
 
   QString tooltip(const RowPoint& point) override {
     const auto time = static_cast<std::int64_t>(point.time_ns);

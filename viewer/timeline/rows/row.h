@@ -14,8 +14,9 @@
 #include "analysis/index/level_of_detail.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/session/arrangement.h"
+#include "viewer/session/commands.h"
 #include "viewer/session/document.h"
-#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
@@ -91,13 +92,13 @@ class Row {
   // Whether the last painting showed everything; otherwise Document::row_ready() follows.
   virtual bool complete() const { return true; }
   // In the column of names, whose painter's origin is the left edge of the window.
-  virtual void paint_header(RowCanvas& canvas, const ViewState& state) = 0;
+  virtual void paint_header(RowCanvas& canvas, const Arrangement& arrangement) = 0;
   // A click on the header.
-  virtual void header_clicked(ViewState&) const {}
+  virtual void header_clicked(Arrangement&) const {}
   // HTML for what is at this point; empty if there is nothing.
   virtual QString tooltip(const RowPoint&) { return {}; }
   // The same for the header.
-  virtual QString header_tooltip(const ViewState&) const { return {}; }
+  virtual QString header_tooltip(const Arrangement&) const { return {}; }
   // The range of time that a double click on something other than a slice shows.
   virtual std::optional<TimeRange> range_at(double /*time_ns*/) const { return std::nullopt; }
 
@@ -113,7 +114,7 @@ class Row {
   }
   // Those in view, level by level in the order of time; of slices narrower than a pixel the longest of each column.
   virtual std::vector<SliceRef> slices_in(const TimeAxis&) { return {}; }
-  virtual std::optional<SliceRef> neighbour(const SliceRef&, ViewState::Step) { return std::nullopt; }
+  virtual std::optional<SliceRef> neighbour(const SliceRef&, Commands::Step) { return std::nullopt; }
   // Top and bottom of a slice; nothing if this row does not show it.
   virtual std::optional<std::pair<int, int>> place_of(const SliceRef&, int /*level_height*/) { return std::nullopt; }
 

@@ -226,14 +226,14 @@ QString SliceRow::label() const {
   return tracks_.size() == 1 ? name() : QString("%1, %2 more").arg(name()).arg(tracks_.size() - 1);
 }
 
-void SliceRow::paint_header(RowCanvas& canvas, const ViewState&) {
+void SliceRow::paint_header(RowCanvas& canvas, const Arrangement&) {
   QRect box = canvas.name_box();
   box.setTop(canvas.y + height().pixels);
   box.setHeight(canvas.level_height);
   paint_track_label(canvas, label(), track(tracks_.front()).main, box);
 }
 
-QString SliceRow::header_tooltip(const ViewState&) const {
+QString SliceRow::header_tooltip(const Arrangement&) const {
   constexpr std::size_t most = 20;
   QString lines;
   for (std::size_t i = 0; i < std::min(most, tracks_.size()); ++i) {
@@ -342,28 +342,28 @@ std::optional<SliceRef> SliceRow::neighbour_of_name(const SliceRef& from, bool n
   return std::nullopt;
 }
 
-std::optional<SliceRef> SliceRow::neighbour(const SliceRef& from, ViewState::Step step) {
-  using Step = ViewState::Step;
-  if (step == Step::previous_of_name || step == Step::next_of_name) {
-    return neighbour_of_name(from, step == Step::next_of_name);
+std::optional<SliceRef> SliceRow::neighbour(const SliceRef& from, Commands::Step step) {
+  using Step = Commands::Step;
+  if (step == Step::previous_same || step == Step::next_same) {
+    return neighbour_of_name(from, step == Step::next_same);
   }
   const Index* found = index_of(from);
   const auto level = found ? level_of(*found, from.slice) : std::nullopt;
   if (!level) return std::nullopt;
   const analysis::Slices& slices = this->slices(*found);
   const analysis::LevelOfDetail& index = found->slices;
-  if (step == Step::outward) {
+  if (step == Step::out) {
     if (*level == 0) return std::nullopt;
     const auto around = index.slice_at(slices, *level - 1, static_cast<double>(slices.start_ns[from.slice]), 0);
     return around ? std::optional(ref_to(*found, *around)) : std::nullopt;
   }
-  const unsigned depth = step == Step::inward ? *level + 1 : *level;
+  const unsigned depth = step == Step::in ? *level + 1 : *level;
   std::size_t at = index.position(depth, from.slice);
   if (step == Step::previous && at == 0) return std::nullopt;
-  if (step != Step::inward) at += step == Step::next ? 1 : std::size_t(-1);
+  if (step != Step::in) at += step == Step::next ? 1 : std::size_t(-1);
   if (at >= index.count(depth)) return std::nullopt;
   const std::uint32_t to = index.slice(depth, at);
-  if (step == Step::inward && slices.start_ns[to] >= slices.end_ns(from.slice)) return std::nullopt;
+  if (step == Step::in && slices.start_ns[to] >= slices.end_ns(from.slice)) return std::nullopt;
   return ref_to(*found, to);
 }
 

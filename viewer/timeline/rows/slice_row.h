@@ -28,14 +28,14 @@ class SliceRow : public Row {
   void look_up(const RowCanvas& canvas) override;
   void paint(RowCanvas& canvas) override;
   bool complete() const override { return indexes_.made() != nullptr; }
-  void paint_header(RowCanvas& canvas, const ViewState& state) override;
+  void paint_header(RowCanvas& canvas, const Arrangement& arrangement) override;
   QString tooltip(const RowPoint& point) override;
-  QString header_tooltip(const ViewState& state) const override;
+  QString header_tooltip(const Arrangement& arrangement) const override;
   std::optional<double> edge_near(const RowPoint& point, double slack_ns) override;
   std::optional<SliceRef> slice_at(const RowPoint& point) override;
   std::optional<SliceRef> slice_near(double time_ns, double slack_ns, unsigned level) override;
   std::vector<SliceRef> slices_in(const TimeAxis& axis) override;
-  std::optional<SliceRef> neighbour(const SliceRef& from, ViewState::Step step) override;
+  std::optional<SliceRef> neighbour(const SliceRef& from, Commands::Step step) override;
   std::optional<std::pair<int, int>> place_of(const SliceRef& ref, int level_height) override;
 
  private:

@@ -56,11 +56,11 @@ void StateRow::paint(RowCanvas& canvas) {
   ++canvas.counts.rectangles;
 }
 
-void StateRow::paint_header(RowCanvas& canvas, const ViewState&) {
+void StateRow::paint_header(RowCanvas& canvas, const Arrangement&) {
   if (labelled_) paint_track_label(canvas, name(), false, canvas.name_box());
 }
 
-QString StateRow::header_tooltip(const ViewState&) const {
+QString StateRow::header_tooltip(const Arrangement&) const {
   QString lines;
   for (const std::size_t t : tracks_) {
     const auto& states = track(t).states;

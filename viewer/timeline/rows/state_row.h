@@ -22,9 +22,9 @@ class StateRow : public Row {
   QString name() const override { return shown_name(track(tracks_.front()).label); }
   void look_up(const RowCanvas& canvas) override;
   void paint(RowCanvas& canvas) override;
-  void paint_header(RowCanvas& canvas, const ViewState& state) override;
+  void paint_header(RowCanvas& canvas, const Arrangement& arrangement) override;
   QString tooltip(const RowPoint& point) override;
-  QString header_tooltip(const ViewState& state) const override;
+  QString header_tooltip(const Arrangement& arrangement) const override;
   std::optional<TimeRange> range_at(double time_ns) const override;
   std::optional<double> edge_near(const RowPoint& point, double slack_ns) override;
 
