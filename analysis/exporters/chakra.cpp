@@ -58,6 +58,12 @@ class Writer {
       throw Error("chakra needs all ranks, because a collective has a node on each: leave out --ranks");
     }
     program_ = replay_program(index_, graph_);
+    if (std::ranges::all_of(program_.tracks, [](const ReplayTrack& track) { return (*track.items).empty(); })) {
+      throw Error(
+          fmt::format("chakra replays work and the collectives that all of their ranks finished, and {} holds neither: "
+                      "export to another format",
+                      job_.trace().ranks.front().path));
+    }
     select_iterations();
     std::filesystem::create_directory(folder_);
     ranks_.resize(program_.ranks);
@@ -69,12 +75,6 @@ class Writer {
     metadata.text(1, "1.0.0");
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) append(r, metadata);
     go_through();
-    if (std::ranges::all_of(ranks_, [](const RankState& rank) { return rank.nodes == 0; })) {
-      std::error_code ignored;
-      std::filesystem::remove(folder_, ignored);
-      throw Error(
-          "chakra replays work and the collectives that all of their ranks finished, and this run holds neither");
-    }
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) flush(r);
   }
 

@@ -239,7 +239,7 @@ TEST_F(ExportChakra, TakesTheWholeIterationsOfAWindow) {
 // As of the dumps of PyTorch's Flight Recorder, which tell of collectives that did not end.
 TEST_F(ExportChakra, ARunWithoutWorkIsRefusedAndLeavesNothing) {
   TraceBuilder run;
-  run.add_rank(0, 1).add_main_thread();
+  run.add_rank(0, 1).add_track(TrackKind::nccl, "group 0");
   EXPECT_THROW(exported(run.finish()), Error);
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
