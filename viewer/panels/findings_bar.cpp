@@ -21,13 +21,20 @@ namespace findings_bar {
 
 constexpr int icon_size = 12, icon_gap = 4;  // the gap is to the text
 
+// A warning sign, or a dot beside what is no warning.
 QIcon icon_of(const ShownFinding& finding) {
-  if (finding.severity == analysis::Severity::info) return {};
   QPixmap icon(2 * (icon_size + icon_gap), 2 * icon_size);  // sharp on screens with two pixels for one
   icon.fill(Qt::transparent);
   QPainter painter(&icon);
-  paint_warning(painter, {0, 0}, icon.height(),
-                finding.severity == analysis::Severity::problem ? 0xffc62828 : 0xffe6a100);
+  if (finding.severity == analysis::Severity::info) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(Qt::gray);
+    painter.drawEllipse(QPoint(icon_size, icon_size), 4, 4);
+  } else {
+    paint_warning(painter, {0, 0}, icon.height(),
+                  finding.severity == analysis::Severity::problem ? 0xffc62828 : 0xffe6a100);
+  }
   return icon;
 }
 
