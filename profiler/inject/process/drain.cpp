@@ -99,7 +99,9 @@ void* run(void*) {
   if (settings.max_size > 0) next_chunk(1, Priority::outermost);
   std::int64_t next_pair = monotonic_ns() + second, next_renewal = monotonic_ns() + 2 * second;
   while (!finishing.load(std::memory_order_acquire)) {
-    // Neither the end of a delay nor a full chunk waits until the last chunk is populated.
+    // Neither the sources (samples begin with their first tick) nor the end of a delay nor a full chunk wait until the
+    // last chunk is populated, which may take a second on a busy disk.
+    const std::int64_t next_tick = tick_sources();
     std::int64_t next_control = run_control(monotonic_ns());
     while (closing.load(std::memory_order_relaxed) == 0 && !finishing.load(std::memory_order_relaxed) &&
            populate_next()) {
@@ -107,7 +109,7 @@ void* run(void*) {
       next_control = run_control(monotonic_ns());
     }
     if (const int error = session.disk_error.load(std::memory_order_relaxed); error != 0) report_lost_events(error);
-    sleep_until(std::min({next_control, next_pair, tick_sources()}));
+    sleep_until(std::min({next_control, next_pair, next_tick}));
     drain_full_chunks();
     serve_trigger();
     if (closing.load(std::memory_order_acquire) != 0) {

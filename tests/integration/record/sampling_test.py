@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sampling_test.py PACELINE DENIED RANGES VENV MPIRUN TEST…
+"""usage: sampling_test.py PACELINE DENIED RANGES SLOW_DISK VENV MPIRUN TEST…
 
 Samples of Python stacks: by every Python of this machine, beside py-spy, under churn, in children, and where the system
-refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c, VENV a folder for
-py-spy, which comes from PyPI.
+refuses the usual way to read memory. DENIED is the program of denied.c, RANGES the library of ranges_library.c, SLOW_DISK that
+of slow_disk.c, VENV a folder for py-spy, which comes from PyPI.
 """
 import collections
 import glob
@@ -20,7 +20,7 @@ import time
 
 import mpirun_end
 
-PACELINE, DENIED, RANGES, VENV, MPIRUN, *NAMES = sys.argv[1:]
+PACELINE, DENIED, RANGES, SLOW_DISK, VENV, MPIRUN, *NAMES = sys.argv[1:]
 PROGRAM = pathlib.Path(__file__).with_name("sampled.py")
 PATIENCE_S = 300
 
@@ -146,6 +146,13 @@ def denied(folder):
         check(any(stack and "sleep_here" in stack[-2][0] for stack in stacks(folder / answer) if len(stack) > 1), answer)
 
 
+def slow_disk(folder):
+    """Samples begin at once, also where the disk is slow to allocate the memory for further events."""
+    run = folder / "run"
+    record(run, sys.executable, PROGRAM, "places", "0.05", before=["env", f"LD_PRELOAD={SLOW_DISK}"])
+    check(any("sleep_here" in function for stack in stacks(run) for function, _ in stack), stacks(run))
+
+
 def oracle(folder):
     """py-spy, which stops the program to read a stack, sees stacks that were sampled."""
     spy = pathlib.Path(VENV) / "bin" / "py-spy"
@@ -261,7 +268,7 @@ def hang(folder):
     check(wanted in said, said)
 
 
-TESTS = {test.__name__: test for test in (places, churn, children, denied, oracle, cause, request, hang)}
+TESTS = {test.__name__: test for test in (places, churn, children, denied, slow_disk, oracle, cause, request, hang)}
 for test in (TESTS[name] for name in NAMES):
     with tempfile.TemporaryDirectory() as folder:
         test(pathlib.Path(folder))
