@@ -55,6 +55,14 @@ std::string run_summary(const RunAnalysis& run) {
   return joined(parts);
 }
 
+std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<std::size_t>& runs) {
+  double sum = 0, counted = 0;
+  for (const std::size_t r : runs) {
+    if (const auto& waiting = report.runs[r].waiting_for_cpu) sum += *waiting, ++counted;
+  }
+  return counted > 0 ? std::optional(sum / counted) : std::nullopt;
+}
+
 std::string differences_text(const std::vector<Difference>& differences) {
   std::vector<std::string> parts;
   const auto named = [](const std::string& value) { return value.empty() ? "not given" : value; };

@@ -56,6 +56,11 @@ std::string point_label(const Report& report, const ScalingPoint& point);
 // Two points of equal rank counts beside each other, as a sentence.
 std::string comparison_text(const Scaling& scaling, const Comparison& comparison);
 
+// From this share of a main thread's time on, waits for a CPU explain a difference between runs.
+inline constexpr double much_cpu_waiting = 0.05;
+// That share of the runs (of Report::runs), mean over those where it was counted.
+std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<std::size_t>& runs);
+
 // The lost time of every point of N ranks that has a 1-rank point and breakdowns beside it.
 std::vector<LostTime> lost_times(const Report& report);
 // Where the seconds between T(N) and T(1)/N went, and what slowed down parallel work, as far as that was measured.

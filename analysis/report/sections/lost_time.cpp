@@ -9,8 +9,7 @@
 namespace paceline::analysis {
 namespace lost_time_section {
 
-constexpr double much_cpu_waiting = 0.05;  // of a main thread's time
-constexpr double much_slower = 0.1;        // of the time that a perfect division would leave
+constexpr double much_slower = 0.1;  // of the time that a perfect division would leave
 
 double in_seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
@@ -80,14 +79,6 @@ std::optional<double> computation_scaling(const Report& report, const LostTime& 
 std::string mean_text(double mean, std::size_t runs, double low, double high) {
   if (runs < 2) return seconds(mean);
   return fmt::format("{} (mean of {} runs, {} to {})", seconds(mean), runs, seconds(low), seconds(high));
-}
-
-std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<std::size_t>& runs) {
-  double sum = 0, counted = 0;
-  for (const std::size_t r : runs) {
-    if (const auto& waiting = report.runs[r].waiting_for_cpu) sum += *waiting, ++counted;
-  }
-  return counted > 0 ? std::optional(sum / counted) : std::nullopt;
 }
 
 // Waiting for a CPU explains slower work before memory or clocks do: a thread that waits computes nothing.

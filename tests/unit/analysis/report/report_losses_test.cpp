@@ -168,6 +168,23 @@ TEST(Causes, WaitsForACpuAreNamedBeforeMemory) {
   EXPECT_THAT(lost_time_text(report, lost), AllOf(HasSubstr("waited only 0.10 %"), HasSubstr("memory bandwidth")));
 }
 
+TEST(Causes, ARunOfOneRankWithoutACpuIsNoMeasureOfSpeedUp) {
+  const auto said_of = [](std::optional<double> one, std::optional<double> two) {
+    std::vector<RunAnalysis> runs = {analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")};
+    runs[0].waiting_for_cpu = one;
+    runs[1].waiting_for_cpu = two;
+    return said(build_report(std::move(runs)));
+  };
+  EXPECT_THAT(said_of(0.23, 0.04),
+              HasSubstr("is too high: in the run of 1 rank, the main thread waited 23.0 % of the time for a CPU, "
+                        "against 4.0 % with 2 ranks. Record 1 rank again"));
+  EXPECT_THAT(said_of(0.23, {}), HasSubstr("waited 23.0 % of the time for a CPU. Record 1 rank again"));
+  for (const auto& [one, two] : {std::pair(0.04, 0.0), {0.23, 0.22}, {0.05, 0.9}}) {
+    EXPECT_THAT(said_of(one, two), Not(HasSubstr("is too high"))) << one << " " << two;
+  }
+  EXPECT_THAT(said_of({}, 0.2), Not(HasSubstr("is too high")));
+}
+
 TEST(Json, HasNeitherNullNorInfinity) {
   Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")});
   const double infinity = std::numeric_limits<double>::infinity();
