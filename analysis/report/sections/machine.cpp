@@ -98,19 +98,30 @@ std::set<std::size_t> crowded(const RunAnalysis& run, std::vector<Finding>& out)
   return all;
 }
 
+// One finding for the ranks of a host.
 void busy_cpus(const RunAnalysis& run, const std::set<std::size_t>& in_a_crowd, std::vector<Finding>& out) {
+  std::map<std::string, std::vector<std::size_t>> by_host;
   for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
     const RankSummary& rank = run.per_rank[r];
-    if (in_a_crowd.contains(r) || rank.waiting_for_cpu.value_or(0) < much_waiting) continue;
-    const std::string& cpus = fact(rank, "cpus_allowed");
+    if (!in_a_crowd.contains(r) && rank.waiting_for_cpu.value_or(0) >= much_waiting) by_host[rank.host].push_back(r);
+  }
+  const auto waited = [&](std::size_t r) { return *run.per_rank[r].waiting_for_cpu; };
+  for (const auto& [host, ranks] : by_host) {
+    double all = 0;
+    for (const std::size_t r : ranks) all += waited(r);
+    const auto [least, most] = std::ranges::minmax(ranks, {}, waited);
+    std::string share = percent(waited(least));
+    if (const std::string high = percent(waited(most)); high != share) share += " to " + high;
+    const std::string& cpus = fact(run.per_rank[ranks[0]], "cpus_allowed");
     out.push_back(
         {.severity = Severity::warning,
-         .text = fmt::format("The main thread of rank {} was ready to run but waited {} of the time for a CPU: more "
-                             "threads are ready to run than there are CPUs ({}). Give each rank fewer threads, or "
-                             "give the job CPUs that no other program uses.",
-                             rank.rank, percent(*rank.waiting_for_cpu),
-                             cpus.empty() ? "on " + rank.host : fmt::format("CPUs {} of {}", cpus, rank.host)),
-         .cost_s = cost_s(run, *rank.waiting_for_cpu)});
+         .text = fmt::format(
+             "The main {} of {} {} ready to run but waited {} of the time for a CPU: more threads are "
+             "ready to run than there are CPUs ({}). Give each rank fewer threads, or give the job CPUs "
+             "that no other program uses.",
+             ranks.size() == 1 ? "thread" : "threads", rank_names(run, ranks), ranks.size() == 1 ? "was" : "were",
+             share, ranks.size() > 1 || cpus.empty() ? "on " + host : fmt::format("CPUs {} of {}", cpus, host)),
+         .cost_s = cost_s(run, all)});
   }
 }
 

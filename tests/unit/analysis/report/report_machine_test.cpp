@@ -100,6 +100,20 @@ TEST(MachineFindings, AMainThreadThatWaitsForACpu) {
                   "threads, or give the job CPUs that no other program uses."));
 }
 
+TEST(MachineFindings, MainThreadsOfAHostThatWaitForACpuAreOneFinding) {
+  MachineRun job;
+  int rank = 0;
+  for (const char* const cpu : {"0", "1", "2", "3"}) {
+    add_waiting(job.add_rank(rank, cpu), 0.1 * rank);
+    ++rank;
+  }
+  EXPECT_THAT(
+      job.findings(),
+      ElementsAre("warning: The main threads of ranks 1, 2 and 3 were ready to run but waited 10.0 % to 30.0 % of the "
+                  "time for a CPU: more threads are ready to run than there are CPUs (on alice). Give each rank fewer "
+                  "threads, or give the job CPUs that no other program uses."));
+}
+
 TEST(MachineFindings, AFewOpenFiles) {
   MachineRun job;
   job.add_rank(0, "0-1").info().facts["limit_open_files"] = "256";
