@@ -182,6 +182,7 @@ TEST(IdleStreams, HaveAStripOfTheReasons) {
     stream.argument("correlation", id);
   };
   kernel(0, 0, 300, 1);
+  thread.add_slice(100 * ms, 200 * ms, "cudaDeviceSynchronize", "cuda", "synchronization");
   kernel(500, 600, 700, 2);  // launched after the last one had ended
   kernel(650, 800, 900, 3);  // launched in time
   const auto run = index_run("idle", builder.finish());
@@ -213,6 +214,9 @@ TEST(IdleStreams, HaveAStripOfTheReasons) {
   EXPECT_TRUE(tip(450).contains("host wait") && tip(450).contains("300.0 ms")) << tip(450).toStdString();
   EXPECT_TRUE(tip(750).contains("other") && tip(750).contains("100.0 ms")) << tip(750).toStdString();
   EXPECT_EQ(tip(650), QString());
+  const PlacedRow& phases = timeline.rows().rows_of(0)[0];
+  const QString idle = timeline.tooltip_at({header_width + 150, ruler_height + phases.y + 3});
+  EXPECT_TRUE(idle.contains("Rank 0: idle") && idle.contains("waits for its GPU")) << idle.toStdString();
 }
 
 TEST(Threads, ThatNeverRunAtTheSameTimeShareARow) {

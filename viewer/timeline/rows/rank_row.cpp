@@ -112,6 +112,7 @@ class RankRow : public Row {
     const auto interval = interval_at(point.time_ns);
     if (!interval) return {};
     QString lines = tooltip_line("duration", duration_text(interval->end_ns - interval->start_ns));
+    if (interval->phase == analysis::Phase::idle) lines += tooltip_line("main thread", "waits for its GPU");
     if (interval->phase == analysis::Phase::communication && waits() != nullptr) {
       for (const Wait& wait : waits()->between(point.time_ns, point.time_ns + point.ns_per_pixel)) {
         lines += tooltip_line("waited", waited_text(run(), wait));
