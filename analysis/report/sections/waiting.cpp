@@ -9,10 +9,23 @@
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
+#include "analysis/statistics/block_contrasts.h"
 #include "analysis/text/lists.h"
 
 namespace paceline::analysis {
 namespace waiting_section {
+
+// How many iterations more the test would need: " of 41, which asks for some 280 more", two digits, rounded up. Of very
+// few iterations, the autocorrelation time says little, and " of 41" is all.
+std::string time_text(const LatenessTest& test) {
+  constexpr double most_times_longer = 10;
+  std::string text = " of " + significant(test.autocorrelation_time, 2);
+  const auto have = static_cast<double>(test.iterations);
+  const double lacks = least_contrast_times * test.autocorrelation_time - have;
+  if (lacks <= 0 || lacks > most_times_longer * have) return text;
+  const double unit = std::max(std::pow(10, std::floor(std::log10(lacks)) - 1), 1.0);
+  return text + fmt::format(", which asks for some {} more", count(unit * std::ceil(lacks / unit)));
+}
 
 std::string why_not_judged(const LatenessTest& test) {
   if (test.iterations == 0) {
@@ -22,8 +35,8 @@ std::string why_not_judged(const LatenessTest& test) {
   }
   return fmt::format(
       " The ranks were not tested for lateness: after warm-up, {} collectives of all ranks, too few for an "
-      "autocorrelation time of {}.",
-      plural(test.iterations, "iteration has", "iterations have"), significant(test.autocorrelation_time, 2));
+      "autocorrelation time{}.",
+      plural(test.iterations, "iteration has", "iterations have"), time_text(test));
 }
 
 // When the rank is late, and in which phase it loses the time.

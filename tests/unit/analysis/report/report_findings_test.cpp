@@ -218,6 +218,12 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
   EXPECT_THAT(
       sentences(build_report({run})),
       HasSubstr("The ranks were not tested for lateness: after warm-up, 3 iterations have collectives of all ranks"));
+  run.lateness.autocorrelation_time = 40.6;
+  run.lateness.iterations = 540;
+  EXPECT_THAT(sentences(build_report({run})),
+              HasSubstr("too few for an autocorrelation time of 41, which asks for some 280 more."));
+  run.lateness.iterations = 70;  // which say little of their autocorrelation
+  EXPECT_THAT(sentences(build_report({run})), HasSubstr("too few for an autocorrelation time of 41."));
   run.lateness.judged = true;
   run.lateness.iterations = 400;
   run.lateness.block = 12;
