@@ -183,17 +183,17 @@ def install_forward(torch, modules):
         return __call__
 
     hooked(torch.nn.Module, "__call__", make)
-
-    def make_eval(original):
-        def eval(self):
-            global evaluated
-            evaluated = weakref.ref(self)
-            phases.note_evaluation()
-            return original(self)
-
-        return eval
-
     hooked(torch.nn.Module, "eval", make_eval)
+
+
+def make_eval(original):
+    def eval(self):
+        global evaluated
+        evaluated = weakref.ref(self)
+        phases.note_evaluation()
+        return original(self)
+
+    return eval
 
 
 def is_evaluating():
