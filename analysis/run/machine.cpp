@@ -49,6 +49,18 @@ std::string process_text(const RankSummary& rank) {
   return text;
 }
 
+// The largest number of these ranks that ran at the same time. Programs that a script runs one after another do not
+// share their CPUs.
+std::size_t most_at_once(std::span<const RankSummary> ranks, const std::vector<std::size_t>& which) {
+  std::size_t most = 0;
+  for (const std::size_t starting : which) {
+    const auto time = ranks[starting].start_ns;
+    const auto ran = [&](std::size_t r) { return ranks[r].start_ns <= time && time <= ranks[r].end_ns; };
+    most = std::max(most, static_cast<std::size_t>(std::count_if(which.begin(), which.end(), ran)));
+  }
+  return most;
+}
+
 }  // namespace
 
 std::set<unsigned> numbers_of(std::string_view list) {
@@ -95,7 +107,7 @@ std::vector<CrowdedCpus> crowded_cpus(std::span<const RankSummary> ranks) {
   std::vector<CrowdedCpus> crowded;
   for (auto& [machine, groups] : of_machine) {
     for (CrowdedCpus& group : groups) {
-      if (group.ranks.size() <= group.cpus.size()) continue;
+      if (most_at_once(ranks, group.ranks) <= group.cpus.size()) continue;
       std::sort(group.ranks.begin(), group.ranks.end());
       crowded.push_back(std::move(group));
     }

@@ -8,6 +8,7 @@ import sys
 # By module: the submodule of this package that hooks it, after it was imported.
 _HOOKED = {
     "torch": "torch_hooks",
+    "transformers.modeling_utils": "transformers_hooks",
     "transformers.trainer": "transformers_hooks",
     "accelerate.accelerator": "accelerate_hooks",
     "safetensors.torch": "safetensors_hooks",

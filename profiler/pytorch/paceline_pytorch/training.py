@@ -87,8 +87,12 @@ def install_forward(torch, modules):
     is_grad_enabled = torch.is_grad_enabled
     is_compiling = is_compiling_of(torch)
     is_inside, begin_forward, end_inside = phases.is_inside, phases.begin_forward, phases.end_inside
+    # torch.jit.trace records even that somebody reads a shape. What it calls is no forward for training.
+    is_tracing = torch._C._get_tracing_state
 
     def outermost(call, module, args, kwargs):
+        if is_tracing():
+            return call(*args, **kwargs)
         if begin_forward(is_grad_enabled()):
             saw_forward(module, args, kwargs)
         try:
@@ -103,12 +107,12 @@ def install_forward(torch, modules):
     # a network would cost more than all other hooks.
     def make(original):
         if modules:
-            return _with_module_names(original, outermost, is_compiling)
+            return _with_module_names(original, outermost, lambda: is_compiling() or is_tracing())
         names = original.__code__.co_names
         if names[1:11] == _NAMES_IN_TORCH_1:
             of_all = vars(torch.nn.modules.module)
             of_backwards, of_forwards = of_all["_global_backward_hooks"], of_all["_global_forward_hooks"]
-            before_forwards, is_tracing = of_all["_global_forward_pre_hooks"], torch._C._get_tracing_state
+            before_forwards = of_all["_global_forward_pre_hooks"]
 
             def __call__(self, *args, **kwargs):
                 if is_inside():
@@ -129,7 +133,7 @@ def install_forward(torch, modules):
             is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
 
             def __call__(self, *args, **kwargs):
-                if is_inside():
+                if is_inside() or is_tracing():
                     if self._compiled_call_impl is not None:
                         return self._compiled_call_impl(*args, **kwargs)
                     return self._call_impl(*args, **kwargs)
@@ -145,7 +149,7 @@ def install_forward(torch, modules):
 
             # torch.compile traces __call__ of modules with hooks, and cannot trace is_inside().
             def readable(self, *args, **kwargs):
-                if is_read() or is_inside():
+                if is_read() or is_inside() or is_tracing():
                     if self._compiled_call_impl is not None:
                         return self._compiled_call_impl(*args, **kwargs)
                     return self._call_impl(*args, **kwargs)
@@ -179,17 +183,17 @@ def install_forward(torch, modules):
         return __call__
 
     hooked(torch.nn.Module, "__call__", make)
-
-    def make_eval(original):
-        def eval(self):
-            global evaluated
-            evaluated = weakref.ref(self)
-            phases.note_evaluation()
-            return original(self)
-
-        return eval
-
     hooked(torch.nn.Module, "eval", make_eval)
+
+
+def make_eval(original):
+    def eval(self):
+        global evaluated
+        evaluated = weakref.ref(self)
+        phases.note_evaluation()
+        return original(self)
+
+    return eval
 
 
 def is_evaluating():
@@ -198,7 +202,7 @@ def is_evaluating():
     return module is not None and not module.training and phases.is_evaluating()
 
 
-def _with_module_names(original, outermost, is_compiling):
+def _with_module_names(original, outermost, is_read):
     push, pop, is_inside = ranges.push, ranges.pop, phases.is_inside
     known = {}  # by id: a reference to the module, and the kind of its range
 
@@ -208,7 +212,7 @@ def _with_module_names(original, outermost, is_compiling):
                 known[id(module)] = (weakref.ref(module), ranges.kind(name, "module"))
 
     def __call__(self, *args, **kwargs):
-        if is_compiling():
+        if is_read():
             return original(self, *args, **kwargs)
         if not is_inside():
             entry = known.get(id(self))

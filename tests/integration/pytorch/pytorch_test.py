@@ -531,6 +531,61 @@ for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(32, 4)), 4
         config = self.report()["runs"][0]["config"]
         self.assertEqual((config["accumulate"], config["global_batch"]), (2, 8))
 
+    def test_an_evaluation_of_a_model_of_transformers_5(self):
+        package = self.folder / "transformers"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "modeling_utils.py").write_text("""
+import torch
+class PreTrainedModel(torch.nn.Sequential):
+    def eval(self):
+        return self.train(False)
+""")
+        self.record(PYTHON, self.script("""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from transformers.modeling_utils import PreTrainedModel
+model = PreTrainedModel(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = TensorDataset(torch.ones(16, 4))
+for _ in range(2):
+    model.train()
+    for (image,) in DataLoader(data, 4):
+        model(image).sum().backward()
+        optimizer.step()
+    model.eval()
+    for (image,) in DataLoader(data, 8):
+        with torch.no_grad():
+            model(image)
+"""))
+        events = self.events()
+        names = [row["name"] for row in events]
+        self.assertEqual((names.count("iteration"), names.count("forward"), names.count("evaluate")), (8, 8, 4))
+        depths = [row["depth"] for row in events if row["name"] == "preprocess"]
+        self.assertEqual(depths, (["1"] * 4 + ["0"] * 4) * 2)
+
+    def test_a_trace_of_a_module_is_made_as_without_the_recorder(self):
+        program = self.script("""
+import torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()), torch.nn.Linear(4, 1))
+print(torch.jit.trace(model, torch.ones(1, 4)).inlined_graph)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    loss = model(torch.ones(8, 4)).sum()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""")
+        alone = self.run_program(PYTHON, program)
+        for mode in ("--pytorch", "--pytorch=modules"):
+            recorded = self.record(PYTHON, program, mode=mode)
+            self.assertEqual((recorded.stdout, recorded.stderr), (alone.stdout, alone.stderr))
+            names = self.names()
+            self.assertEqual((names.count("iteration"), names.count("forward")), (3, 3))
+            self.assertEqual(self.report()["runs"][0]["config"]["batch_per_rank"], 8)
+            shutil.rmtree(self.folder / "run")
+
     def test_a_home_that_cannot_be_written(self):
         home = self.folder / "home"
         home.mkdir(mode=0o555)

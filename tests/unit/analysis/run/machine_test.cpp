@@ -54,6 +54,18 @@ TEST(Machine, MoreRanksThanCpusAreACrowdWithoutAnyBinding) {
   EXPECT_FALSE(crowded_cpus(ranks)[0].bound);
 }
 
+TEST(Machine, RanksThatRanOneAfterAnotherAreNoCrowd) {
+  std::vector<RankSummary> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.push_back(rank_on("a", rank, "0-1", "0-1"));
+    ranks.back().start_ns = 100 * rank;
+    ranks.back().end_ns = 100 * rank + 150;  // two at a time
+  }
+  EXPECT_THAT(crowded_cpus(ranks), IsEmpty());
+  ranks[0].end_ns = 200;  // and once three
+  EXPECT_EQ(crowded_cpus(ranks).size(), 1U);
+}
+
 TEST(Machine, WhatIsNotKnownIsNoCrowd) {
   std::vector<RankSummary> ranks;
   ranks.resize(3);
