@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -172,6 +173,8 @@ void add_record(CLI::App& app, std::function<int()>& chosen) {
 
 int run_recorded(const RecordOptions& options) {
   fs::path stage, output;
+  // Where no file may be written (`ulimit -f 0`), an error says so. The command starts with the signal as it was.
+  const auto too_large = std::signal(SIGXFSZ, SIG_IGN);
   try {
     const OutputPlace place = output_place(options.output);
     output = place.directory;
@@ -180,6 +183,7 @@ int run_recorded(const RecordOptions& options) {
     say(error.what());
     return recorder_failed;
   }
+  std::signal(SIGXFSZ, too_large);
   const std::string& command = options.command[0];
   if (const std::string why = why_not_recorded(command); !why.empty()) {
     say(fmt::format("{} {}: the recorder cannot be loaded into it, so it runs unrecorded", command, why));

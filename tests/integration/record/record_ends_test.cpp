@@ -215,6 +215,12 @@ TEST_F(RecordEnds, ADirectoryThatCannotBeWrittenCostsOneLine) {
   EXPECT_NE(ended.err.find("/proc/none"), std::string::npos) << ended.err;
 }
 
+TEST_F(RecordEnds, WhereNoFileMayBeWrittenALineSaysSo) {
+  const Ended ended = run("( ulimit -f 0; " PACELINE " record -o run -- /bin/true; echo status $? ) 2>&1 | cat");
+  EXPECT_NE(ended.out.find("File too large"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("status 125"), std::string::npos) << ended.out;
+}
+
 TEST_F(RecordEnds, ALimitOnFileSizesCostsOneLine) {
   const Ended ended = run("ulimit -f 1000; " + recorded() + WAYS " return");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;

@@ -232,7 +232,8 @@ void sample_standstill() {
 void* run(void*) {
   // Without being asked, by no system call that a program's own filter may not expect later.
   if (!memory.open(asked_for) && speaks_for_the_job()) {
-    say("%s: no stacks of functions: the system refuses to read memory", session.file.path);
+    say("%s: no stacks of functions: the process cannot read its own memory (/proc/self/mem: %s)", session.file.path,
+        strerror(errno));
   }
   const bool samples = pace.wanted_ns > 0;
   std::int64_t next = monotonic_ns(), next_search = next, latest = next, idle = 1;
