@@ -320,6 +320,7 @@ class Simulation {
       for (std::size_t l = 0; l < lanes; ++l) {
         track.now_ns[l] = caused_ns[l] > came_ns[l] ? caused_ns[l] + took_ns[l] : came_ns[l];
       }
+      skip_waits(item, edge, came_ns, track.now_ns);
     }
     if (Parts* parts = parts_of(t, item)) {
       Lanes waited;
@@ -327,6 +328,15 @@ class Simulation {
       add_share(carries_bytes(edge.kind) ? parts->transfer : parts->helpers, waited);
     }
     return true;
+  }
+
+  // A phase that takes no time has no waits for helpers either: what they did need not have been recorded, as the start
+  // of a loader's process.
+  void skip_waits(const ReplayItem& item, const ReplayEdge& edge, const Lanes& came_ns, Lanes& now_ns) const {
+    if (edge.kind != DependencyKind::helper || item.iteration < 0) return;
+    for (std::size_t l = 0; l < lanes; ++l) {
+      if (phase_factors_[static_cast<std::size_t>(item.phase)][l] == 0) now_ns[l] = came_ns[l];
+    }
   }
 
   static double latency_ns(const ReplayEdge& edge, double drawn_ns, const FittedCosts& costs) {

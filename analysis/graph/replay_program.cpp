@@ -360,6 +360,8 @@ class Building {
       ReplayItem item = point.item;
       if (item.iteration >= 0) launched_in = item.iteration;
       item.iteration = iteration_of(point.begin_ns);
+      while (phase < phases.size() && phases[phase].end_ns <= point.begin_ns) ++phase;
+      if (phase < phases.size() && phases[phase].start_ns <= point.begin_ns) item.phase = phases[phase].phase;
       items.push_back(item);
       now = std::max(now, point.end_ns);
     }

@@ -26,8 +26,8 @@ struct ReplayItem {
     end_iteration
   };
   What what = work;
-  Phase phase = Phase::other;
-  std::uint8_t group = 0;  // from 1: work inside a range or kernel whose name fits this one of the patterns
+  Phase phase = Phase::other;  // around it
+  std::uint8_t group = 0;      // from 1: work inside a range or kernel whose name fits this one of the patterns
   std::uint32_t index = 0;
   std::uint32_t member = 0;     // of a completion: the place among the collective's members
   std::int32_t iteration = -1;  // index into ReplayProgram::iterations; -1: outside of all; of a stream, of the launch

@@ -133,6 +133,34 @@ TEST_F(WhatIfTest, FasterRangesTakeLess) {
   EXPECT_NEAR(step_ms({.loader = 2}), 99 - 1, 0.01);
 }
 
+// A loader delivers after 5 ms of fetching, in iteration 20 after 500 ms more of a process's start, which nothing
+// shows.
+TEST(WhatIf, PreprocessingThatIsFreeIsNotWaitedFor) {
+  constexpr int iterations = 40;
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 1);
+  TrackBuilder& main = rank.add_main_thread();
+  TrackBuilder& loader = rank.add_track(TrackKind::thread, "loader", 7);
+  std::int64_t now = 0;
+  for (int i = 0; i < iterations; ++i) {
+    const std::int64_t fetched = now + (i == 20 ? 505 : 5) * ms;
+    main.push(now, "iteration", trainer, "iteration");
+    main.argument("payload", i);
+    main.add_slice(now, fetched + 1 * ms, "preprocess", trainer, "preprocess");
+    loader.add_slice(fetched - 5 * ms, fetched, "preprocess", trainer, "preprocess");
+    main.add_slice(fetched + 1 * ms, fetched + 10 * ms, "forward", trainer, "forward");
+    now = fetched + 10 * ms;
+    main.pop(now);
+  }
+  const Trace trace = run.finish();
+  const RunIndex index(trace);
+  const DependencyGraph graph = dependency_graph(index);
+  const Predictor predictor(index, graph, {});
+  EXPECT_NEAR(1e3 * predictor.step_s(), 15 + 500.0 / 36, 0.01);
+  EXPECT_NEAR(1e3 * predictor.predict({.loader = 0}).step_s, 9, 0.01);
+  EXPECT_GT(1e3 * predictor.predict({.loader = 2}).step_s, 9 + 500.0 / 36);
+}
+
 // Halving-doubling over 8 ranks: 2·3 instead of 2·1 latencies, and 2·7/8 instead of 2·1/2 of the bytes. Equal
 // iterations have no spread that more ranks would turn into waiting.
 TEST_F(WhatIfTest, MoreRanksPayTheFactorsOfTheAlgorithm) {
