@@ -77,8 +77,8 @@ void report_if_unrecorded() {
   const int error = errno;
   if (nothing_is_recorded()) {
     reported = true;
-    say("no process of the command opened a trace file: none called NVTX or MPI, or its environment lacked LD_PRELOAD "
-        "and NVTX_INJECTION64_PATH (env -i, clearenv)");
+    say("no process of the command opened a trace file before it ended: none called NVTX or MPI, or its environment "
+        "lacked LD_PRELOAD and NVTX_INJECTION64_PATH (env -i, clearenv)");
   }
   errno = error;
 }
