@@ -149,8 +149,8 @@ def denied(folder):
 def slow_disk(folder):
     """Samples begin at once, also where the disk is slow to allocate the memory for further events."""
     run = folder / "run"
-    record(run, sys.executable, PROGRAM, "places", "0.05", before=["env", f"LD_PRELOAD={SLOW_DISK}"])
-    check(any("sleep_here" in function for stack in stacks(run) for function, _ in stack), stacks(run))
+    record(run, sys.executable, PROGRAM, "places", "0.1", before=["env", f"LD_PRELOAD={SLOW_DISK}"])
+    check(any(function == "places" for stack in stacks(run) for function, _ in stack), stacks(run))
 
 
 def oracle(folder):
