@@ -128,7 +128,7 @@ if len(sys.argv) > 2:
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (
             "import paceline, time\n\ndef outside(end):\n    while time.monotonic() < end: pass\n\noutside(time.monotonic() + 0.1)",
             "def inside(end):\n    while time.monotonic() < end: pass\n\n"
-            "with paceline.Recorder() as recorder:\n    inside(time.monotonic() + 1)",
+            "with paceline.Recorder() as recorder:\n    inside(time.monotonic() + 0.3)",
             "functions = paceline.load(recorder.output).query('SELECT function FROM frames').to_arrow()['function'].to_pylist()\n"
             "assert 'inside' in functions and 'outside' not in functions, functions")])
         nbformat.write(notebook, f"{folder}/cell.ipynb")

@@ -14,7 +14,6 @@
 namespace paceline::analysis {
 namespace machine_section {
 
-constexpr double much_waiting = 0.05;     // of a main thread's time
 constexpr double often_throttled = 0.01;  // of a GPU's samples, or of the periods of a CPU limit
 constexpr unsigned usual_open_files = 1024;
 
@@ -103,7 +102,8 @@ void busy_cpus(const RunAnalysis& run, const std::set<std::size_t>& in_a_crowd, 
   std::map<std::string, std::vector<std::size_t>> by_host;
   for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
     const RankSummary& rank = run.per_rank[r];
-    if (!in_a_crowd.contains(r) && rank.waiting_for_cpu.value_or(0) >= much_waiting) by_host[rank.host].push_back(r);
+    if (!in_a_crowd.contains(r) && rank.waiting_for_cpu.value_or(0) >= much_cpu_waiting)
+      by_host[rank.host].push_back(r);
   }
   const auto waited = [&](std::size_t r) { return *run.per_rank[r].waiting_for_cpu; };
   for (const auto& [host, ranks] : by_host) {
