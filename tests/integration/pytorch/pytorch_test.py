@@ -55,6 +55,8 @@ class Recorded(unittest.TestCase):
         return (PYTHON, str(HERE / "launch.py"), str(ranks), *arguments)
 
     def script(self, text):
+        """A file with this program. One that communicates ends with `destroy_process_group`: a thread of gloo that frees a tensor
+        while Python ends calls `terminate`, also without a recorder (1 of 40 runs of PyTorch 1.13)."""
         file = self.folder / "script.py"
         file.write_text(text)
         return str(file)
@@ -245,6 +247,7 @@ group = dist.distributed_c10d._get_default_group()
 unhooked = inspect.unwrap(type(group).allreduce)
 for i in range(60):
     unhooked(group, [torch.ones(4)]).wait()
+dist.destroy_process_group()
 """)))
         counted = [float(json.loads(row["args"])["payload"]) for row in self.events() if row["category"] == "unobserved"]
         self.assertEqual(len(counted), 2)
@@ -259,6 +262,7 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 parts = [torch.ones(6), torch.ones(6)] if dist.get_rank() == 0 else None
 dist.scatter(torch.empty(6), parts, src=0)
+dist.destroy_process_group()
 """)))
         sizes = [json.loads(row["args"])["bytes"] for row in self.events() if row["name"] == "gloo:scatter"]
         self.assertEqual(sizes, [48, 48])
@@ -286,6 +290,7 @@ for (image,) in torch.utils.data.DataLoader(images, batch):
     model(image).sum().backward()
     optimizer.step()
 dist.barrier()
+dist.destroy_process_group()
 """)))
         report = self.report()
         run = report["runs"][0]
