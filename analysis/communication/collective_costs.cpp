@@ -92,6 +92,26 @@ struct IterationCalls {
   std::int64_t calls = 0;
 };
 
+struct Call {
+  const Collective* collective;
+  const Iteration* iteration;
+  std::int64_t own_ns = 0;  // of its transfer, within the iteration and after the end of every call that ended before
+
+  std::int64_t end_ns() const {
+    return std::min(collective->last_start_ns + collective->transfer_ns, iteration->start_ns + iteration->duration_ns);
+  }
+};
+
+// Calls in flight together take turns, so each moment counts for the one that ends next.
+void take_turns(std::vector<Call>& calls) {
+  std::ranges::stable_sort(calls, {}, &Call::end_ns);
+  std::int64_t taken_until = INT64_MIN;
+  for (Call& call : calls) {
+    call.own_ns = std::max<std::int64_t>(0, call.end_ns() - std::max(taken_until, call.collective->last_start_ns));
+    taken_until = call.end_ns();
+  }
+}
+
 }  // namespace collective_cost_parts
 
 std::vector<LinkUse> link_uses(const Collectives& collectives, std::span<const LinkEnd> ends) {
@@ -145,10 +165,6 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
   }
   const auto longest = std::ranges::max_element(totals, {}, [](const auto& entry) { return entry.second; });
   if (longest == totals.end()) return std::nullopt;
-  struct Call {
-    const Collective* collective;
-    const Iteration* iteration;
-  };
   std::vector<Call> calls;
   std::map<std::uint64_t, std::vector<std::int64_t>> transfers;  // by size
   std::map<std::int64_t, IterationCalls> of_iteration;           // by number
@@ -160,17 +176,18 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
     const Iteration* iteration = iteration_at(iterations[first.rank], first.start_ns);
     if (iteration == nullptr || !iteration->finished) continue;
     calls.push_back({&collective, iteration});
-    transfers[collective.bytes].push_back(collective.transfer_ns);
   }
+  take_turns(calls);
+  for (const Call& call : calls) transfers[call.collective->bytes].push_back(call.own_ns);
   const auto line = line_through(transfers);
   if (!line) return std::nullopt;
   std::vector<std::int64_t> sizes;
-  for (const auto& [collective, iteration] : calls) {
+  for (const auto& [collective, iteration, own_ns] : calls) {
     IterationCalls& sum = of_iteration[iteration->number];
     sum.step_ns = static_cast<double>(iteration->duration_ns);
-    sum.communication_ns += static_cast<double>(collective->transfer_ns);
+    sum.communication_ns += static_cast<double>(own_ns);
     if (static_cast<double>(collective->bytes) >= line->half()) continue;
-    sum.fixed_ns += std::min(line->fixed, static_cast<double>(collective->transfer_ns));
+    sum.fixed_ns += std::min(line->fixed, static_cast<double>(own_ns));
     ++sum.calls;
     sizes.push_back(static_cast<std::int64_t>(collective->bytes));
   }

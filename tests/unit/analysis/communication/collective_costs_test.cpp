@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "analysis/phases/selection.h"
 #include "tests/unit/analysis/simulated_collectives.h"
 
 namespace paceline::analysis {
@@ -67,6 +68,24 @@ TEST(SmallCollectives, TheFixedCostAndItsShareAreThoseOfTheCalls) {
   // The calls take 20 × 101 µs and 8.1 ms; the step has 10 ms of work before them.
   EXPECT_NEAR(small->share_of_communication, 2000 / (2020 + 8100.0), 1e-3);
   EXPECT_NEAR(small->share_of_step, 2000 / (10000 + 2020 + 8100.0), 1e-3);
+}
+
+// Ten calls that take turns have the costs of ten calls in a row, however early they begin.
+TEST(SmallCollectives, CallsInFlightTogetherCountOnce) {
+  Random random(1);
+  SimulatedCollectives run({.bytes = std::vector<std::uint64_t>(10, 64), .fixed_ns = 1e6, .noise = 0, .slowest = 1},
+                           random);
+  const auto in_a_row = small_of(run);
+  for (Collective& collective : run.collectives.matched) {
+    const std::int64_t end_ns = collective.last_start_ns + collective.transfer_ns;
+    collective.last_start_ns = iteration_at(run.iterations, collective.calls.front().start_ns)->start_ns + 10'000'000;
+    collective.transfer_ns = end_ns - collective.last_start_ns;
+  }
+  const auto together = small_of(run);
+  ASSERT_TRUE(in_a_row && together);
+  EXPECT_NEAR(in_a_row->share_of_step, 0.5, 1e-3);
+  EXPECT_EQ(together->share_of_step, in_a_row->share_of_step);
+  EXPECT_EQ(together->fixed_ns, in_a_row->fixed_ns);
 }
 
 TEST(SmallCollectives, EightCallsOfOneSmallSizeNeedNoLine) {
