@@ -17,28 +17,31 @@ std::string differences_end(const std::vector<Difference>& differences) {
 }
 
 // Claims "faster" or "slower" only where the interval excludes equality.
-std::string speed_up_text(const Scaling& scaling, const ScalingPoint& point) {
+std::string speed_up_text(const Report& report, const ScalingPoint& point) {
+  const char* const lacked = baseline_lacked_cpus(report, point) ? ", which lacked CPUs" : "";
   const std::string speed_up = fixed(*point.speedup, 2);
   switch (point.verdict) {
     case Verdict::faster:
-      return fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", point.ranks, speed_up,
+      return fmt::format("{} ranks train {} times as fast as one{}: an efficiency of {}", point.ranks, speed_up, lacked,
                          percent(*point.efficiency));
     case Verdict::slower:
-      return fmt::format("{} ranks are slower than one: {} times its speed", point.ranks, speed_up);
+      return fmt::format("{} ranks are slower than one{}: {} times its speed", point.ranks, lacked, speed_up);
     case Verdict::undecided:
-      return fmt::format("{} ranks are shown to be neither faster nor slower than one: {} times its speed, 95 %: {}–{}",
-                         point.ranks, speed_up, fixed(point.speedup_ci95->low, 2), fixed(point.speedup_ci95->high, 2));
+      return fmt::format(
+          "{} ranks are shown to be neither faster nor slower than one{}: {} times its speed, 95 %: {}–{}", point.ranks,
+          lacked, speed_up, fixed(point.speedup_ci95->low, 2), fixed(point.speedup_ci95->high, 2));
     case Verdict::unknown:
       break;
   }
-  return fmt::format("S({}) = {} in the runs measured: {} where 1 rank took {}, an efficiency of {}", point.ranks,
-                     speed_up, seconds(point.seconds), seconds(scaling.points[*point.baseline].seconds),
-                     percent(*point.efficiency));
+  return fmt::format("S({}) = {} in the runs measured: {} where 1 rank{} took {}, an efficiency of {}", point.ranks,
+                     speed_up, seconds(point.seconds), *lacked == 0 ? "" : " without enough CPUs",
+                     seconds(report.scaling.points[*point.baseline].seconds), percent(*point.efficiency));
 }
 
-std::string scaling_text(const Scaling& scaling) {
+std::string scaling_text(const Report& report) {
+  const Scaling& scaling = report.scaling;
   if (const ScalingPoint* best = headline_point(scaling)) {
-    return speed_up_text(scaling, *best) + differences_end(best->differences);
+    return speed_up_text(report, *best) + differences_end(best->differences);
   }
   const ScalingPoint* weak = nullptr;
   for (const auto& point : scaling.points) {
@@ -104,7 +107,7 @@ const ScalingPoint* headline_point(const Scaling& scaling) {
 
 std::string headline_of(const Report& report) {
   using namespace headline_parts;
-  if (auto headline = scaling_text(report.scaling); !headline.empty()) return headline;
+  if (auto headline = scaling_text(report); !headline.empty()) return headline;
   return report.runs.size() == 1 && report.scaling_runs.size() <= 1 ? one_run_text(report.runs[0]) : runs_text(report);
 }
 

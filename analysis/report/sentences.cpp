@@ -63,6 +63,19 @@ std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<s
   return counted > 0 ? std::optional(sum / counted) : std::nullopt;
 }
 
+std::optional<double> mean_cpu_waiting(const Report& report, const ScalingPoint& point) {
+  std::vector<std::size_t> runs;
+  for (const std::size_t r : point.runs) {
+    if (const auto& run = report.run_of_scaling_run[r]) runs.push_back(*run);
+  }
+  return mean_cpu_waiting(report, runs);
+}
+
+bool baseline_lacked_cpus(const Report& report, const ScalingPoint& many) {
+  const auto one = mean_cpu_waiting(report, report.scaling.points[*many.baseline]);
+  return one && *one >= much_cpu_waiting && *one >= mean_cpu_waiting(report, many).value_or(0) + much_cpu_waiting / 2;
+}
+
 std::string differences_text(const std::vector<Difference>& differences) {
   std::vector<std::string> parts;
   const auto named = [](const std::string& value) { return value.empty() ? "not given" : value; };

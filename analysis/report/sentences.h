@@ -60,6 +60,9 @@ std::string comparison_text(const Scaling& scaling, const Comparison& comparison
 inline constexpr double much_cpu_waiting = 0.05;
 // That share of the runs (of Report::runs), mean over those where it was counted.
 std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<std::size_t>& runs);
+std::optional<double> mean_cpu_waiting(const Report& report, const ScalingPoint& point);
+// Whether the 1-rank runs of this point waited so much longer for a CPU that its speed-up is too high.
+bool baseline_lacked_cpus(const Report& report, const ScalingPoint& many);
 
 // The lost time of every point of N ranks that has a 1-rank point and breakdowns beside it.
 std::vector<LostTime> lost_times(const Report& report);

@@ -247,7 +247,8 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
 std::string speed_text(const Report& report, const ScalingPoint& point) {
   if (point.verdict != Verdict::unknown) return without_full_stop(report.headline);
   std::string text =
-      fmt::format("In these runs, {} ranks trained {} times as fast as one", point.ranks, fixed(*point.speedup, 2));
+      fmt::format("In these runs, {} ranks trained {} times as fast as one{}", point.ranks, fixed(*point.speedup, 2),
+                  baseline_lacked_cpus(report, point) ? ", which lacked CPUs" : "");
   if (!point.differences.empty()) text += ", with a change of " + differences_text(point.differences);
   return text;
 }

@@ -120,18 +120,23 @@ QToolButton* FindingsBar::add(const QString& text, const QString& details, const
   return button;
 }
 
-void FindingsBar::fill(const QString& verdict, const std::vector<ShownFinding>& findings) {
+void FindingsBar::fill(const QString& verdict, std::vector<ShownFinding> findings) {
   status_.clear();
   for (const QToolButton* button : findings_) delete button;
   findings_.clear(), leading_.clear(), verdict_ = nullptr;
   all_->menu()->clear();
-  if (!verdict.isEmpty()) {
-    verdict_ = add(findings_bar::first_clause(verdict), verdict, {},
-                   [this] { Q_EMIT state_.commands.panel_wanted("Report"); });
+  // A finding that says the same as the verdict stands for both, because it may lead to a place.
+  const QString state = findings_bar::first_clause(verdict);
+  const auto same = std::ranges::find(findings, state, &ShownFinding::text);
+  if (same != findings.end()) {
+    std::rotate(findings.begin(), same, same + 1);
+  } else if (!verdict.isEmpty()) {
+    verdict_ = add(state, verdict, {}, [this] { Q_EMIT state_.commands.panel_wanted("Report"); });
   }
   for (const ShownFinding& finding : findings) {
     QToolButton* button =
         add(finding.text, finding.details, findings_bar::icon_of(finding), [this, finding] { go_to(finding); });
+    if (verdict_ == nullptr && finding.text == state) verdict_ = button;
     if (finding.rank || finding.range) leading_.insert(button);
     const QString link = findings_bar::link_to(document_.run(), finding);
     all_->menu()->actions().back()->setData(link);

@@ -32,7 +32,7 @@ class FindingsBar : public QWidget {
  private:
   // One entry of the bar, and what a click on it does.
   QToolButton* add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked);
-  void fill(const QString& verdict, const std::vector<ShownFinding>& findings);
+  void fill(const QString& verdict, std::vector<ShownFinding> findings);
   void show_report();                           // with the critical path and the change to make first, which come later
   void cut_texts(std::size_t count, int most);  // to this number of pixels
   void fit();                                   // hides the findings that have no room; the last button lists all

@@ -10,25 +10,16 @@
 namespace paceline::analysis {
 namespace speed_up_section {
 
-std::optional<double> cpu_waiting(const Report& report, const ScalingPoint& point) {
-  std::vector<std::size_t> runs;
-  for (const std::size_t r : point.runs) {
-    if (const auto& run = report.run_of_scaling_run[r]) runs.push_back(*run);
-  }
-  return mean_cpu_waiting(report, runs);
-}
-
-// A run of 1 rank that was short of CPUs makes each speed-up look greater than it is. Says so and returns true.
-bool baseline_lacked_cpus(const Report& report, const ScalingPoint& one, const ScalingPoint& many, SentenceList& out) {
-  const auto waited = cpu_waiting(report, one), others = cpu_waiting(report, many);
-  if (!waited || *waited < much_cpu_waiting || *waited < others.value_or(0) + much_cpu_waiting / 2) return false;
+// A run of 1 rank that was short of CPUs makes each speed-up look greater than it is.
+void say_baseline_lacked_cpus(const Report& report, const ScalingPoint& many, SentenceList& out) {
+  const auto waited = mean_cpu_waiting(report, report.scaling.points[*many.baseline]);
+  const auto others = mean_cpu_waiting(report, many);
   out.say(
       "baseline", Severity::warning,
       fmt::format("S({}) = {} is too high: in the run of 1 rank, the main thread waited {} of the time for a CPU{}. "
                   "Record 1 rank again while nothing else uses its CPUs.",
                   many.ranks, fixed(*many.speedup, 3), percent(*waited),
                   others ? fmt::format(", against {} with {} ranks", percent(*others), many.ranks) : ""));
-  return true;
 }
 
 void speed_up(const Report& report, const ScalingPoint& point, SentenceList& out) {
@@ -51,7 +42,7 @@ void speed_up(const Report& report, const ScalingPoint& point, SentenceList& out
         "slower", Severity::info,
         fmt::format("In these runs, {} ranks took longer than one. Whether that is more than noise is not known.", n));
   }
-  if (baseline_lacked_cpus(report, one, point, out)) return;
+  if (baseline_lacked_cpus(report, point)) return say_baseline_lacked_cpus(report, point, out);
   // Where the noise is not known, an excess of a tenth is worth a look.
   if (point.above_ranks || (point.verdict == Verdict::unknown && *point.speedup > 1.1 * n)) {
     out.say("above", Severity::warning,

@@ -380,6 +380,26 @@ TEST(FindingsBar, ListsTheReasonsOfTheReportInItsOrder) {
   }
 }
 
+// The verdict on a run that broke is the first sentence of a finding, which leads to the place.
+TEST(FindingsBar, HasASentenceOnce) {
+  analysis::Trace trace = simulate({.ranks = 2, .iterations = 4, .layers = false});
+  trace.ranks[1].ended = false;
+  User user(index_run("broken", std::move(trace)));
+  auto* bar = user.page->findChild<FindingsBar*>();
+  std::vector<QToolButton*> first;
+  for (auto* button : bar->findChildren<QToolButton*>()) {
+    if (button->accessibleName().startsWith("Rank 1 did not end by itself")) first.push_back(button);
+  }
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_TRUE(first.front()->isVisibleTo(bar));
+  EXPECT_EQ(bar->layout()->itemAt(0)->widget(), first.front());
+  first.front()->click();
+  const auto seen = user.view();
+  EXPECT_NEAR(seen.end_ns, double(user.page->run().trace.ranks[1].end_ns), 0.3e8);
+  EXPECT_LT(seen.end_ns - seen.begin_ns, 1.6e8);
+  EXPECT_TRUE(user.state().arrangement.pinned(1));
+}
+
 // Also of those that have no room in the bar.
 TEST_F(Page, AFindingInTheMenuHasALink) {
   auto* all = page->findChild<FindingsBar*>()->findChild<QMenu*>();

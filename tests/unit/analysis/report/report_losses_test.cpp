@@ -173,7 +173,12 @@ TEST(Causes, ARunOfOneRankWithoutACpuIsNoMeasureOfSpeedUp) {
     std::vector<RunAnalysis> runs = {analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")};
     runs[0].waiting_for_cpu = one;
     runs[1].waiting_for_cpu = two;
-    return said(build_report(std::move(runs)));
+    const Report report = build_report(std::move(runs));
+    const bool too_high = said(report).find("is too high") != std::string::npos;
+    EXPECT_EQ(report.headline.find("where 1 rank without enough CPUs took") != std::string::npos, too_high);
+    EXPECT_EQ(report.verdict.state.find("as fast as one, which lacked CPUs") != std::string::npos, too_high)
+        << report.verdict.state;
+    return said(report);
   };
   EXPECT_THAT(said_of(0.23, 0.04),
               HasSubstr("is too high: in the run of 1 rank, the main thread waited 23.0 % of the time for a CPU, "
