@@ -196,45 +196,6 @@ class Training(Recorded):
         other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
         self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
 
-    def test_a_delay_counts_once_however_many_buckets_are_in_flight(self):
-        for buckets in (1, 2, 13):
-            ended = self.record(*self.launch(2, str(HERE / "buckets.py"), str(buckets), "60"))
-            slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
-            report = self.report()
-            run = report["runs"][0]
-            reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
-            # The first iteration of DistributedDataParallel divides the gradient by the order of the parameters.
-            self.assertAlmostEqual(sum(reduced) / 60, buckets, delta=0.3)
-            # Where each bucket counted, the rank was late by up to 13 times the sleep. Other programs may delay the ranks.
-            late_ns = statistics.median(second - first for first, second in zip(*run["heat_map"]["ns"]))
-            self.assertGreater(late_ns, 0.5 * slept_ns)
-            self.assertLess(late_ns, 1.5 * slept_ns)
-            for late in run["lateness"]["slow_ranks"]:
-                self.assertEqual(late["rank"], 1)
-                self.assertLessEqual(late["share_of_step"], 1)
-                self.assertEqual(late["phase"], "other")
-            for rank in run["per_rank"]:
-                self.assertLessEqual(rank["waits"]["waited_ns"], rank["waits"]["blocked_ns"])
-                self.assertLessEqual(rank["waits"]["blocked_ns"], rank["wall_ns"])
-            shutil.rmtree(self.folder / "run")
-
-    def test_a_communication_hook_hides_no_communication(self):
-        # Not PowerSGD: it waits in gloo's two threads, where two reductions can wait for each other for ever.
-        for hook in "fp16", "own":
-            with self.subTest(hook):
-                ended = self.record(*self.launch(2, str(HERE / "buckets.py"), "2", "60", hook))
-                slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
-                run = self.report()["runs"][0]
-                reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
-                self.assertGreater(sum(reduced) / 60, 1.9)
-                self.assertFalse(run.get("unmatched_calls"))
-                # Rank 0 waits for rank 1 where the reducer does, at the end of the backward.
-                first, second = (rank["phases"].get("communication", 0) for rank in run["per_rank"])
-                self.assertGreater((first - second) / 60, 0.3 * slept_ns)
-                self.assertGreater(run["per_rank"][0]["waits"]["waited_ns"] / 60, 0.3 * slept_ns)
-                self.assertEqual({late["rank"] for late in run["lateness"]["slow_ranks"]} - {1}, set())
-            shutil.rmtree(self.folder / "run")
-
     def test_collectives_that_no_hook_sees_are_counted(self):
         self.record(*self.launch(2, self.script("""
 import inspect
@@ -326,6 +287,49 @@ for _ in range(3):
             self.assertEqual(names.count(module), 3, module)
         self.assertEqual(names.count("forward"), 3)
         self.assertEqual(names.count("iteration"), 3)
+
+
+class Delays(Recorded):
+    """How long a rank is late, on a machine that does nothing else."""
+
+    def test_a_delay_counts_once_however_many_buckets_are_in_flight(self):
+        for buckets in (1, 2, 13):
+            ended = self.record(*self.launch(2, str(HERE / "buckets.py"), str(buckets), "60"))
+            slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
+            report = self.report()
+            run = report["runs"][0]
+            reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
+            # The first iteration of DistributedDataParallel divides the gradient by the order of the parameters.
+            self.assertAlmostEqual(sum(reduced) / 60, buckets, delta=0.3)
+            # Where each bucket counted, the rank was late by up to 13 times the sleep. Other programs may delay the ranks.
+            late_ns = statistics.median(second - first for first, second in zip(*run["heat_map"]["ns"]))
+            self.assertGreater(late_ns, 0.5 * slept_ns)
+            self.assertLess(late_ns, 1.5 * slept_ns)
+            for late in run["lateness"]["slow_ranks"]:
+                self.assertEqual(late["rank"], 1)
+                self.assertLessEqual(late["share_of_step"], 1)
+                self.assertEqual(late["phase"], "other")
+            for rank in run["per_rank"]:
+                self.assertLessEqual(rank["waits"]["waited_ns"], rank["waits"]["blocked_ns"])
+                self.assertLessEqual(rank["waits"]["blocked_ns"], rank["wall_ns"])
+            shutil.rmtree(self.folder / "run")
+
+    def test_a_communication_hook_hides_no_communication(self):
+        # Not PowerSGD: it waits in gloo's two threads, where two reductions can wait for each other for ever.
+        for hook in "fp16", "own":
+            with self.subTest(hook):
+                ended = self.record(*self.launch(2, str(HERE / "buckets.py"), "2", "60", hook))
+                slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
+                run = self.report()["runs"][0]
+                reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
+                self.assertGreater(sum(reduced) / 60, 1.9)
+                self.assertFalse(run.get("unmatched_calls"))
+                # Rank 0 waits for rank 1 where the reducer does, at the end of the backward.
+                first, second = (rank["phases"].get("communication", 0) for rank in run["per_rank"])
+                self.assertGreater((first - second) / 60, 0.3 * slept_ns)
+                self.assertGreater(run["per_rank"][0]["waits"]["waited_ns"] / 60, 0.3 * slept_ns)
+                self.assertEqual({late["rank"] for late in run["lateness"]["slow_ranks"]} - {1}, set())
+            shutil.rmtree(self.folder / "run")
 
 
 class Interpreter(Recorded):
