@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people ask of a run every day, with mouse and keys sent to the window. Each action is counted: a click, a key, a
-// text that is typed, or a drag. No task takes more than three.
+// text that is typed, or a drag. No task takes more than three. PACELINE_PICTURES=FOLDER keeps a picture of each end.
 #include <gtest/gtest.h>
 
 #include <QLineEdit>
 #include <QTableView>
 #include <QToolButton>
 #include <algorithm>
+#include <cstdlib>
 
 #include "tests/unit/viewer/user.h"
 #include "viewer/comparison/choose_runs.h"
@@ -27,6 +28,11 @@ class CountedTask {
   ~CountedTask() {
     EXPECT_GT(actions_, 0);
     EXPECT_LE(actions_, 3);
+    if (const char* folder = std::getenv("PACELINE_PICTURES")) {
+      const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+      user.finish();
+      EXPECT_TRUE(user.window.grab().save(QString("%1/%2.png").arg(folder, test->name())));
+    }
   }
 
   void press(const QString& keys) { ++actions_, user.press(keys); }
