@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions whose stacks are sampled while they compute, wait, or were interrupted by a signal handler. Compiled
-// without frame pointers, and also stripped.
+// without frame pointers, and also stripped. Then two libraries, the arguments, that come to the same address one after
+// the other.
 #include <alloca.h>
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,7 +98,7 @@ extern "C" void* thread_function(void*) {
 
 }  // namespace places
 
-int main() {
+int main(int count, char** libraries) {
   using namespace places;
   signal(SIGUSR1, handler);
   nvtxRangePushA("all");
@@ -111,6 +113,13 @@ int main() {
   pthread_t thread;
   pthread_create(&thread, nullptr, thread_function, nullptr);
   pthread_join(thread, nullptr);
+  for (int i = 1; i < count; ++i) {
+    void* library = dlopen(libraries[i], RTLD_NOW);
+    const auto run = library == nullptr ? nullptr : reinterpret_cast<void (*)()>(dlsym(library, "run_for_seconds"));
+    if (run == nullptr) return 1;
+    run();
+    dlclose(library);
+  }
   nvtxRangePop();
   return 0;
 }

@@ -256,6 +256,7 @@ void* run(void*) {
         find_threads(all_threads);
         next_search = now + (all_threads ? second / 10 : second);
       }
+      look_for_other_libraries(memory, now);
       idle = std::min(2 * idle, most_idle);
       for (unsigned i = 0; i < watched_count; ++i) {
         if (sample_thread(watched[i], std::min(now - latest, second))) idle = 1;

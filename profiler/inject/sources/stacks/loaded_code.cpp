@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/sysfs.h"
 #include "profiler/inject/system/system_clock.h"
+
+[[gnu::weak]] extern r_debug _r_debug;  // weak, because not every C library has it
 
 namespace paceline::inject {
 namespace {
@@ -43,7 +46,11 @@ constexpr std::size_t most_images = 1024, most_pieces = 4096;
 Image* images = nullptr;  // also those that are gone: they may come back
 Piece* pieces = nullptr;
 std::size_t image_count = 0, piece_count = 0;
+constexpr std::int64_t second = 1'000'000'000;
 std::int64_t next_look_ns = 0;
+
+std::uint64_t libraries = 0;  // a hash of the loader's list, when it was last read
+std::int64_t next_libraries_ns = 0;
 
 // What is known about instructions, by their addresses.
 constexpr std::size_t most_functions = std::size_t{1} << 15;
@@ -110,6 +117,27 @@ Image* image_at(Address begin, const char* path) {
   image.begin = begin;
   strcpy(image.path, path);
   return &image;
+}
+
+// FNV-1a of where the loader's libraries are and of their paths. The loader may change its list meanwhile, which gives
+// another hash, too.
+std::uint64_t hash_of_libraries(ProgramMemory& memory) {
+  constexpr unsigned most_libraries = 4096;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](const void* bytes, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
+  };
+  const link_map* next = &_r_debug == nullptr ? nullptr : _r_debug.r_map;
+  for (unsigned i = 0; next != nullptr && i < most_libraries; ++i) {
+    link_map library;
+    char path[128] = "";
+    if (!memory.read(reinterpret_cast<Address>(next), &library, sizeof library)) break;
+    if (memory.read(reinterpret_cast<Address>(library.l_name), path, sizeof path))
+      add(path, strnlen(path, sizeof path));
+    add(&library.l_addr, sizeof library.l_addr);
+    next = library.l_next;
+  }
+  return hash;
 }
 
 void find_pieces() {
@@ -204,7 +232,6 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
   }
   Piece* piece = piece_at(instruction);
   if (piece == nullptr) {
-    constexpr std::int64_t second = 1'000'000'000;
     const std::int64_t now = monotonic_ns();
     if (now < next_look_ns) return nullptr;
     next_look_ns = now + second;
@@ -223,6 +250,14 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
   return &function;
 }
 
+void look_for_other_libraries(ProgramMemory& memory, std::int64_t now_ns) {
+  if (piece_count == 0 || now_ns < next_libraries_ns) return;
+  next_libraries_ns = now_ns + second;
+  const std::uint64_t now = hash_of_libraries(memory);
+  if (libraries != 0 && now != libraries) find_pieces();
+  libraries = now;
+}
+
 bool in_one_piece(Address a, Address b) {
   const Piece* piece = piece_at(a);
   return piece != nullptr && piece == piece_at(b);
@@ -233,7 +268,8 @@ void forget_loaded_code() {
   numbers.clear();
   image_count = piece_count = 0;
   function_count = 0;
-  next_look_ns = 0;
+  next_look_ns = next_libraries_ns = 0;
+  libraries = 0;
 }
 
 }  // namespace paceline::inject
