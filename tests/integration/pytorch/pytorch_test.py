@@ -185,17 +185,6 @@ class Training(Recorded):
         self.assertFalse(run.get("unmatched_calls"))
         self.assertGreater(sum(rank["waits"]["waited_ns"] for rank in run["per_rank"]), 0)
 
-    def test_a_slow_rank_and_its_phase_are_named(self):
-        self.record(*self.launch(2, SAMPLE, "--images", "1024", "--epochs", "3", "--workers", "0", "--width", "4",
-                                 "--slow-rank", "1"))
-        report = self.report()
-        findings = " ".join(finding["text"] for finding in report["findings"])
-        self.assertRegex(findings, r"Rank 1 .*later")
-        self.assertIn("Its code outside all phases (other) takes", findings)
-        self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
-        other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
-        self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
-
     def test_collectives_that_no_hook_sees_are_counted(self):
         self.record(*self.launch(2, self.script("""
 import inspect
@@ -291,6 +280,17 @@ for _ in range(3):
 
 class Delays(Recorded):
     """How long a rank is late, on a machine that does nothing else."""
+
+    def test_a_slow_rank_and_its_phase_are_named(self):
+        self.record(*self.launch(2, SAMPLE, "--images", "1024", "--epochs", "3", "--workers", "0", "--width", "4",
+                                 "--slow-rank", "1"))
+        report = self.report()
+        findings = " ".join(finding["text"] for finding in report["findings"])
+        self.assertRegex(findings, r"Rank 1 .*later")
+        self.assertIn("Its code outside all phases (other) takes", findings)
+        self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
+        other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
+        self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
 
     def test_a_delay_counts_once_however_many_buckets_are_in_flight(self):
         for buckets in (1, 2, 13):
