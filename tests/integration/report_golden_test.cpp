@@ -44,11 +44,12 @@ class GoldenReport : public CommandTest {
     format::write_trace_file(directory_ / "run" / file.file.path, facts, file.file.tracks);
   }
 
-  json report() const {
+  json whole_report() const {
     const Outcome outcome = paceline("report --format json run");
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    return json::parse(outcome.output)["runs"][0];
+    return json::parse(outcome.output);
   }
+  json report() const { return whole_report()["runs"][0]; }
 
   // Three ranks, of which `enter` adds the calls of a collective that rank 2 never enters, at 10 s; the job ends at 60
   // s.
@@ -60,7 +61,16 @@ class GoldenReport : public CommandTest {
       file.clock_pair(60 * second, 0, 60 * second, 1);
       save(file);
     }
-    const json run = report();
+    const json whole = whole_report();
+    const json place = {{"rank", 2}, {"start_ns", 10 * second}, {"end_ns", 60 * second}};
+    int hangs = 0;
+    for (const json& finding : whole["findings"]) {
+      if (finding.value("kind", "") != "hang") continue;
+      ++hangs;
+      EXPECT_EQ(finding.value("places", json()), json::array({place})) << "where the rank is that is missing";
+    }
+    EXPECT_EQ(hangs, 1);
+    const json run = whole["runs"][0];
     EXPECT_EQ(run["hangs"].size(), 1U) << run["hangs"];
     return run["hangs"].empty() ? "" : run["hangs"][0].get<std::string>();
   }
