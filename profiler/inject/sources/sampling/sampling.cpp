@@ -172,6 +172,7 @@ bool sample_thread(Watched& of, std::int64_t period_ns) {
   ThreadActivity activity = of.watch.now(memory);
   if (activity.runs) open_registers(of);
   const std::int64_t now_ns = monotonic_ns();
+  if (activity.runs || !same_turn) look_for_other_libraries(memory, now_ns);
   const bool asks = activity.runs && of.registers.is_open() && (of.waiting_count > 0 || now_ns >= of.next_ask_ns);
   if (!asks || of.waiting_count == Watched::most_waiting) emit_waiting(of, nullptr);
   if (asks && of.waiting_count == 0) of.registers.ask();
@@ -256,7 +257,6 @@ void* run(void*) {
         find_threads(all_threads);
         next_search = now + (all_threads ? second / 10 : second);
       }
-      look_for_other_libraries(memory, now);
       idle = std::min(2 * idle, most_idle);
       for (unsigned i = 0; i < watched_count; ++i) {
         if (sample_thread(watched[i], std::min(now - latest, second))) idle = 1;

@@ -127,13 +127,13 @@ std::uint64_t hash_of_libraries(ProgramMemory& memory) {
   const auto add = [&hash](const void* bytes, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
   };
+  memory.forget_pages();
   const link_map* next = &_r_debug == nullptr ? nullptr : _r_debug.r_map;
   for (unsigned i = 0; next != nullptr && i < most_libraries; ++i) {
     link_map library;
     char path[128] = "";
-    if (!memory.read(reinterpret_cast<Address>(next), &library, sizeof library)) break;
-    if (memory.read(reinterpret_cast<Address>(library.l_name), path, sizeof path))
-      add(path, strnlen(path, sizeof path));
+    if (!memory.read_value(reinterpret_cast<Address>(next), library)) break;
+    if (memory.read_value(reinterpret_cast<Address>(library.l_name), path)) add(path, strnlen(path, sizeof path));
     add(&library.l_addr, sizeof library.l_addr);
     next = library.l_next;
   }
