@@ -11,9 +11,10 @@
 namespace paceline::analysis {
 namespace cause_text_parts {
 
-constexpr double much = 0.02;         // of the wall time
-constexpr double most_of_loss = 0.5;  // a cause below that is not named alone
-constexpr double much_used = 0.5;     // of the ranks' CPUs by their own threads
+constexpr double much = 0.02;              // of the wall time
+constexpr double most_of_loss = 0.5;       // a cause below that is not named alone
+constexpr double most_of_cause = 2.0 / 3;  // a function or range that explains so much of a cause is its place
+constexpr double much_used = 0.5;          // of the ranks' CPUs by their own threads
 constexpr double least_of_two = 0.3, most_of_two = 0.65, nearly_all = 0.9;
 
 double in_seconds(double ns) { return 1e-9 * ns; }
@@ -90,11 +91,18 @@ bool is_lock(LossCause cause, const CauseFunction& function) {
   return is_sleep(cause) && function.call_file.starts_with("Python's lock");
 }
 
+// The largest cause and its share. Sleep of several kinds counts together where no kind explains the loss alone.
+struct MainPart {
+  LossCause cause = LossCause::unknown;
+  double share = 0;
+};
+
 // " in the function load (train.py:41)", " on Python's lock, held by load", else " in the range load" or " after the
 // range load"; only for what a thread did itself.
-std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
+std::string place_text(const MainPart& main, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
-  constexpr double clear = 0.5;  // of the lost time
+  const auto& [cause, share] = main;
+  const double clear = std::min(most_of_loss, most_of_cause * share);
   if (!is_sleep(cause) && cause != LossCause::computing) return "";
   if (function && function->share >= clear) {
     return is_lock(cause, *function) ? " on " + function->call_file : " in the function " + function_text(*function);
@@ -106,12 +114,12 @@ std::string place_text(LossCause cause, const std::optional<CausePlace>& place,
 }
 
 // ", in the function load (train.py:41), which called read (/data/x)"
-std::string whole_place_text(LossCause cause, const std::optional<CausePlace>& place,
+std::string whole_place_text(const MainPart& main, const std::optional<CausePlace>& place,
                              const std::optional<CauseFunction>& function) {
-  std::string text = place_text(cause, place, function);
+  std::string text = place_text(main, place, function);
   if (text.empty()) return text;
   if (text.starts_with(" on ")) return text + ", in the function " + function_text(*function);
-  const bool called = is_sleep(cause) || (function && system_call(function->innermost).empty());
+  const bool called = is_sleep(main.cause) || (function && system_call(function->innermost).empty());
   if (called && text.starts_with(" in the function ") && !function->innermost.empty()) {
     text += fmt::format(", which called {}", function->innermost);
     if (!function->call_file.empty()) text += fmt::format(" ({})", function->call_file);
@@ -119,11 +127,6 @@ std::string whole_place_text(LossCause cause, const std::optional<CausePlace>& p
   return "," + text;
 }
 
-// The largest cause and its share. Sleep of several kinds counts together where no kind explains the loss alone.
-struct MainPart {
-  LossCause cause = LossCause::unknown;
-  double share = 0;
-};
 MainPart main_part(const LossParts& parts) {
   MainPart main{.cause = largest(parts)};
   double part = parts[main.cause];
@@ -141,11 +144,11 @@ MainPart main_part(const LossParts& parts) {
 std::string mostly_text(const LossParts& parts, const std::optional<CausePlace>& place,
                         const std::optional<CauseFunction>& function) {
   const MainPart main = main_part(parts);
-  const std::string where = place_text(main.cause, place, function);
   if (main.cause == LossCause::unknown || main.share < most_of_loss) {
+    const std::string where = place_text({main.cause, 1}, place, function);
     return where.starts_with(" in the function ") ? ", mostly" + where : "";
   }
-  return fmt::format(", mostly {}{}", participle(main.cause), where);
+  return fmt::format(", mostly {}{}", participle(main.cause), place_text(main, place, function));
 }
 
 // What others waited for this rank because of what it did itself: it is not late for a transfer that ended later there.
@@ -157,12 +160,13 @@ LossParts own_parts(const RankCauses& causes) {
 
 std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
-  const auto [cause, share] = main_part(parts);
+  const MainPart main = main_part(parts);
+  const auto& [cause, share] = main;
   const std::string what = predicate(cause, several);
   const char* const who = several ? "the ranks" : "it";
   if (what.empty()) return "";
   if (share >= most_of_loss) {
-    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, whole_place_text(cause, place, function));
+    return fmt::format(", for {} of that {} {}{}", percent(share), who, what, whole_place_text(main, place, function));
   }
   // Two causes that are most of it together.
   LossParts rest = parts;
@@ -173,7 +177,7 @@ std::string share_text(const LossParts& parts, bool several, const std::optional
   const std::string also = predicate(second, several);
   if (share < least_of_two || also.empty() || share + other < most_of_two) return "";
   return fmt::format(", for {} of that {} {}{}, and for {} {} {}", percent(share), who, what,
-                     whole_place_text(cause, place, function), percent(other), who, also);
+                     whole_place_text(main, place, function), percent(other), who, also);
 }
 
 // The programs that had the CPUs; nullptr where their time does not explain at least half of what a rank lost.

@@ -17,6 +17,8 @@ constexpr double cautious_errors = 3;  // standard errors added to the estimate 
 constexpr double usual_blocks = 40;    // a block is longer where the run is
 constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
 constexpr double fewest_blocks = 5;            // fewer do not show their own spread
+constexpr double least_suspicion_times = 6;    // autocorrelation times of a run that may have a suspect by its blocks
+constexpr double short_run_caution = 3;        // times p, where the run is too short to be judged
 constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a column, which then jumps
 
 // Subtracts the mean of a column; where the column jumps to another level during the run, both means. Otherwise the
@@ -153,10 +155,11 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   std::vector<double> centred(values.begin(), values.end());
   for (std::size_t c = 0; c < columns; ++c) centre(centred, c, columns);
   const double time = result.autocorrelation_time = autocorrelation_time(centred, 1, columns);
-  result.block = static_cast<std::size_t>(std::ceil(std::max({least_block, block_times * time, n / usual_blocks})));
+  if (n < fewest_blocks * least_block) return result;
+  const double long_enough = std::min(block_times * time, std::floor(n / fewest_blocks));
+  result.block = static_cast<std::size_t>(std::ceil(std::max({least_block, long_enough, n / usual_blocks})));
   const double blocks = n / static_cast<double>(result.block);
-  if (n < least_contrast_times * time || blocks < fewest_blocks) {
-    if (n < fewest_blocks * least_block) return result;
+  if (n < least_suspicion_times * time) {
     // The whole run is one observation then, with the spread that the iterations show: P(X >= k sigma) <= 1/(1 + k^2)
     // for every distribution (F. P. Cantelli, 1928).
     Contrasts comparison(block_means(values, columns, 1), columns, left_out);
@@ -165,14 +168,14 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
     return result;
   }
   Contrasts comparison(block_means(values, columns, result.block), columns, left_out);
-  result.judged = true;
+  result.judged = n >= least_contrast_times * time;
   // A short run is judged only if its autocorrelation time looks small, so in the runs that are judged the true time is
   // often larger than the estimate.
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
-  const double degrees = overlap_degrees * (blocks - 1);
+  const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
   accuse(
       comparison, variance_beyond_blocks(cautious_time, result.block) / (blocks - 1),
-      [degrees](double t) { return t_two_sided(t, degrees) / 2; }, result);
+      [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); }, result);
   return result;
 }
 

@@ -247,6 +247,26 @@ TEST(Lateness, NamesARankOfAShortRunThatStandsOutFromAllNoise) {
   }
 }
 
+// Some 13 autocorrelation times: too short to call nobody late, not too short to name a rank that all blocks show. The
+// delay is 4.2 standard deviations of the difference of two ranks, of which Cantelli's bound says nothing.
+TEST(Lateness, NamesARankOfAShortRunThatAllBlocksShow) {
+  for (const double delay : {0.06, 0.0}) {
+    int named = 0, another = 0, short_runs = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+      Random random(seed);
+      const LatenessTest test = test_lateness(
+          simulate({.ranks = 2, .iterations = 270, .noise = 0.01, .autocorrelation = 0.9, .delay = delay}, random), 0);
+      if (test.judged) continue;
+      ++short_runs;
+      if (test.late.empty()) continue;
+      (delay > 0 && test.late[0].rank == 1 ? named : another) += 1;
+    }
+    EXPECT_GE(short_runs, 150);
+    EXPECT_GE(named, delay > 0 ? short_runs * 4 / 5 : 0) << short_runs;
+    EXPECT_LE(another, short_runs / 20);
+  }
+}
+
 TEST(Lateness, NamesNobodyForLessThanOnePercentOfAStepOrThanTheClocksError) {
   Random random(7);
   EXPECT_TRUE(test_lateness(simulate({.noise = 0.0001, .delay = 0.005}, random), 0).late.empty());

@@ -263,6 +263,24 @@ TEST(ReportCauses, TheFunctionOfSlowIterationsIsNamedWhereNoCauseExplainsMost) {
   EXPECT_THAT(build_report(runs).verdict.state, Not(HasSubstr("save")));
 }
 
+// Five ninths of the time are blocked, nearly all of that in one function, which is less than half of the whole.
+TEST(ReportCauses, TheFunctionOfMostOfTheMainCauseIsNamed) {
+  const Trace trace = trace_of({.iterations = 60, .delay = [](int, int i) {
+                                  return Delay{.runs_ms = i % 10 == 9 ? 40 : 0, .sleeps_ms = i % 10 == 9 ? 50 : 0};
+                                }});
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(RunIndex(trace), "run"));
+  runs[0].causes->slow->place.reset();
+  auto& function = runs[0].causes->slow->function;
+  function = {
+      .function = "save", .file = "train.py", .line = 7, .innermost = "[fsync]", .call_file = "", .share = 0.45};
+  EXPECT_THAT(build_report(runs).verdict.state, HasSubstr(", mostly blocked in the function save (train.py:7)"));
+  EXPECT_THAT(finding(build_report(runs), "slow iterations")->text,
+              HasSubstr("the ranks were blocked, in the function save (train.py:7), which called [fsync]: "));
+  function->share = 0.3;
+  EXPECT_THAT(build_report(runs).verdict.state, Not(HasSubstr("save")));
+}
+
 // The other rank loses 30 ms for it, which is less in the mean of two ranks than the 20 ms that both lose.
 TEST(ReportCauses, ALateRankComesBeforeCpusWhereItCostsAStepMore) {
   const Report report = report_of({.iterations = 60, .delay = [](int rank, int i) {
