@@ -294,7 +294,7 @@ void print_clock_errors(const Trace& run) {
   }
 }
 
-void print_text(const std::string& path, const Trace& run) {
+void print_text(const std::string& path, const Trace& run, const std::vector<analysis::Hang>& hangs) {
   std::set<std::string> hosts;
   for (const Rank& rank : run.ranks) hosts.insert(rank.host);
   hosts.erase("");  // not every format has it
@@ -341,7 +341,6 @@ void print_text(const std::string& path, const Trace& run) {
   print_clock_errors(run);
   print_filters(run);
   print_nccl(run);
-  const auto hangs = analysis::find_hangs(run);
   for (const auto& hang : hangs) print_line(stdout, "  {}", analysis::hang_text(hang));
   const std::string stacks = hangs.empty() ? "" : analysis::last_stacks_text(run);
   if (!stacks.empty()) print_line(stdout, "  {}", stacks);
@@ -369,9 +368,10 @@ int info(const InfoOptions& options) {
     Found found = find_runs(paths, options.clock);
     for (Trace& run : found.runs) {
       note_unmatched(run);
-      if (options.format == "text") print_text(paths.name(), run);
+      const std::vector<analysis::Hang> hangs = analysis::find_hangs(run);
+      if (options.format == "text") print_text(paths.name(), run, hangs);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
-      for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(hang));
+      for (const auto& hang : hangs) document["hangs"].push_back(analysis::hang_text(hang));
       for (const std::string& note : run.notes) document["notes"].push_back(note);
     }
     for (const std::string& failure : found.failures) print_line(stderr, "paceline info: {}", failure);

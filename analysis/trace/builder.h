@@ -78,6 +78,7 @@ class TrackBuilder {
     Slices& marks = track_.marks;
     marks.record[mark] = marks.records.with(marks.record[mark], argument);
   }
+  RecordId record(std::uint32_t slice) const { return track_.slices.record[slice]; }
   bool has_arguments(std::uint32_t slice) const { return track_.slices.record[slice] != 0; }
   bool has_argument(std::uint32_t slice, NameId key) const { return track_.slices.argument(slice, key).has_value(); }
   // Gives a slice without arguments all arguments of a record of records(), which must be shared (records.h).

@@ -51,12 +51,7 @@ class Interner {
   std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
 
- private:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  struct Slot {
-    std::uint32_t hash = 0, number = none;
-  };
-
+  // The upper bits are the better ones.
   static std::uint64_t hash_of(std::string_view text) {
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
     std::uint64_t hash = text.size() * odd;
@@ -67,15 +62,29 @@ class Interner {
     const char* at = text.data();
     std::size_t left = text.size();
     std::uint64_t word = 0;
-    for (; left >= 8; at += 8, left -= 8) {
+    for (; left > 8; at += 8, left -= 8) {
       std::memcpy(&word, at, 8);
       mix(word);
     }
-    word = 0;
-    if (left > 0) std::memcpy(&word, at, left);
+    if (text.size() >= 8) {
+      std::memcpy(&word, at + left - 8, 8);  // may overlap the one before
+    } else if (left >= 4) {
+      std::uint32_t first = 0, last = 0;
+      std::memcpy(&first, at, 4);
+      std::memcpy(&last, at + left - 4, 4);
+      word = std::uint64_t{first} << 32 | last;
+    } else {
+      for (; left > 0; ++at, --left) word = word << 8 | static_cast<unsigned char>(*at);
+    }
     mix(word);
     return hash * odd;
   }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  struct Slot {
+    std::uint32_t hash = 0, number = none;
+  };
 
   std::uint32_t add(Slot& slot, std::uint64_t hash, std::string_view text) {
     const std::uint32_t number = size();

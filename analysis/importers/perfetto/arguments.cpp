@@ -82,22 +82,15 @@ void add_values(std::string_view annotation, const Sequence& sequence, Texts& te
   Fields fields(annotation);
   Field key, value, more;
   if (fields.next(key) && key.tag == integer_tag(1) && fields.next(value) && !fields.next(more) && !fields.damaged()) {
-    const TextId of_key = sequence.keys[key.value];
-    switch (value.tag) {
-      case integer_tag(3):
-        values.push_back({of_key, ValueType::unsigned_integer, value.value});
-        return;
-      case integer_tag(4):
-        values.push_back({of_key, ValueType::signed_integer, value.value});
-        return;
-      case fixed64_tag(5):
-        values.push_back({of_key, ValueType::real, value.value});
-        return;
-      case integer_tag(17):
-        values.push_back({of_key, ValueType::text, sequence.values[value.value]});
-        return;
-      default:
-        break;
+    const bool is_text = value.tag == integer_tag(17);
+    if (is_text || value.tag == integer_tag(3) || value.tag == integer_tag(4) || value.tag == fixed64_tag(5)) {
+      const ValueType type = is_text                       ? ValueType::text
+                             : value.tag == integer_tag(3) ? ValueType::unsigned_integer
+                             : value.tag == integer_tag(4) ? ValueType::signed_integer
+                                                           : ValueType::real;
+      const Value made{sequence.keys[key.value], type, is_text ? sequence.values[value.value] : value.value};
+      values.push_back(made);
+      return;
     }
   }
   perfetto_arguments::add(annotation, sequence, texts, values, nullptr, -1, 1);

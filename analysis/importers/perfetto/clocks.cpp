@@ -87,16 +87,18 @@ void Clocks::restart(std::uint64_t sequence, std::string_view snapshot) {
   }
 }
 
-std::optional<std::int64_t> Clocks::time_ns(std::uint64_t sequence, std::uint64_t clock, std::uint64_t timestamp) {
+std::int64_t Clocks::time_ns(std::uint64_t sequence, std::uint64_t clock, std::uint64_t timestamp) {
   const std::uint64_t key = clock == 0 ? boottime_clock : perfetto_clocks::key_of(sequence, clock);
-  if (key == trace_clock_) return perfetto_clocks::nanoseconds(timestamp, 1);
+  const std::int64_t as_it_is =
+      timestamp > perfetto_clocks::largest_ns ? no_time : static_cast<std::int64_t>(timestamp);
+  if (key == trace_clock_) return as_it_is;
   const auto known = clocks_.find(key);
   if (known == clocks_.end()) {
     ++unrelated_[key & 0xffff'ffff];
-    return perfetto_clocks::nanoseconds(timestamp, 1);
+    return as_it_is;
   }
   if (known->second.incremental) timestamp = known->second.last += timestamp;
-  return converted(known->second, key, timestamp);
+  return converted(known->second, key, timestamp).value_or(no_time);
 }
 
 std::optional<std::int64_t> Clocks::utc_of_zero_ns() const {

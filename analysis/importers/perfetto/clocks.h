@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 namespace paceline::analysis::perfetto {
 
+inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::uint64_t realtime_clock = 1, boottime_clock = 6;
 
 class Clocks {
@@ -22,8 +24,8 @@ class Clocks {
   void restart(std::uint64_t sequence, std::string_view snapshot);
 
   // The time on the trace clock in ns. On a clock that no snapshot relates it, the time as it is, which is counted.
-  // Nothing where the time is out of range. `clock`: the number of a packet, 0 for the usual one.
-  std::optional<std::int64_t> time_ns(std::uint64_t sequence, std::uint64_t clock, std::uint64_t timestamp);
+  // no_time where the time is out of range. `clock`: the number of a packet, 0 for the usual one.
+  std::int64_t time_ns(std::uint64_t sequence, std::uint64_t clock, std::uint64_t timestamp);
 
   // What the trace clock is behind UTC; nothing where no snapshot says it.
   std::optional<std::int64_t> utc_of_zero_ns() const;

@@ -33,9 +33,8 @@ class Fields {
   [[gnu::always_inline]] bool next(Field& field) {
     if (at_ == end_) return false;
     if (!varint(at_, end_, field.tag) || field.tag < 8) return fail();
+    if ((field.tag & 7) == 0) return varint(at_, end_, field.value) || fail();  // as most
     switch (field.tag & 7) {
-      case 0:
-        return varint(at_, end_, field.value) || fail();
       case 1:
         return fixed(8, field.value);
       case 2: {
@@ -59,11 +58,23 @@ class Fields {
       value = static_cast<unsigned char>(*at++);
       return true;
     }
-    if (end - at < 8) return long_varint(at, end, value);
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
+    if (end - at >= 2 && static_cast<unsigned char>(at[1]) < 128) {
+      value = (static_cast<unsigned char>(at[0]) & 127U) | static_cast<unsigned>(at[1]) << 7;
+      at += 2;
+      return true;
+    }
+    std::uint64_t word = ~std::uint64_t{0};
+    if (end - at >= 8) std::memcpy(&word, at, 8);
     const std::uint64_t last = ~word & 0x8080808080808080;
-    if (last == 0) return long_varint(at, end, value);
+    if (last == 0) {  // a call would keep `at` in memory
+      value = 0;
+      for (int shift = 0; at != end && shift < 64; shift += 7) {
+        const auto byte = static_cast<unsigned char>(*at++);
+        value |= std::uint64_t{byte & 127U} << shift;
+        if (byte < 128) return true;
+      }
+      return false;
+    }
     word &= last ^ (last - 1);  // up to the first byte below 128
     at += std::countr_zero(last) / 8 + 1;
     word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
@@ -73,15 +84,6 @@ class Fields {
   }
 
  private:
-  static bool long_varint(const char*& at, const char* end, std::uint64_t& value) {
-    value = 0;
-    for (int shift = 0; at != end && shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(*at++);
-      value |= std::uint64_t{byte & 127U} << shift;
-      if (byte < 128) return true;
-    }
-    return false;
-  }
   [[gnu::always_inline]] bool fixed(std::size_t size, std::uint64_t& value) {
     if (static_cast<std::size_t>(end_ - at_) < size) return fail();
     value = 0;

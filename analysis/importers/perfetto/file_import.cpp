@@ -83,7 +83,9 @@ void FileImport::make_ranks(const AddRank& add_rank) {
       const auto size = kineto::whole_number(std::string_view(label).substr(0, label.size() - 6));
       if (size && *size > 0 && *size <= 100'000'000) info.world_size = static_cast<int>(*size);
     }
-    if (process.start && fresh) starts_.back() = clocks_.time_ns(0, 0, *process.start);
+    if (!process.start || !fresh) continue;
+    const std::int64_t start_ns = clocks_.time_ns(0, 0, *process.start);
+    if (start_ns != no_time) starts_.back() = start_ns;
   }
   if (ranks_.empty()) add(unknown_rank);
   for (const auto& [number, rank] : numbered) {
@@ -126,20 +128,39 @@ void FileImport::take(const Packet& packet) {
     sequence.take_interned(packet.interned(), texts_);
     clocks_.restart(packet.sequence, packet.clocks());
   }
+  if (packet.has_more || sequence.state == 0) sequence.state = ++states_;
   if (!packet.has_event) return;
   if ((packet.flags & needs_state) != 0 && !sequence.known) {
     ++losses_.stateless;
     return;
   }
-  const auto time_ns =
+  const std::int64_t time_ns =
       clocks_.time_ns(packet.sequence, packet.clock != 0 ? packet.clock : sequence.clock, packet.timestamp);
-  if (!time_ns || !parse(packet.event, sequence)) {
+  Made& made = all_made_[Texts::hash_of(packet.event) >> (64 - 12)];
+  const bool known = made.state == sequence.state && kineto::same_text(made.bytes, packet.event);
+  if (known && time_ns != no_time && tracks_.size() < most_tracks) return add_again(made, time_ns, sequence);
+  if (time_ns == no_time || !parse(packet.event, sequence)) {
     ++losses_.damaged;
     return;
   }
   if (!event_.has_track)
     event_.track = sequence.track != 0 ? sequence.track : Descriptors::thread_track(packet.sequence);
-  add_event(*time_ns, sequence);
+  made_.track = nullptr, made_.lane = nullptr;
+  add_event(time_ns, sequence);
+  if (made_.track == nullptr || packet.event.size() > 64 || !event_.extra.empty() || !event_.real_extra.empty()) return;
+  made = made_;
+  made.bytes = packet.event;
+  made.state = sequence.state;
+}
+
+void FileImport::add_again(const Made& made, std::int64_t time_ns, const Sequence& sequence) {
+  latest_ = made.track;
+  if (made.lane == nullptr) {
+    event_.annotations.clear();
+    return end_slice(*made.track, time_ns, sequence);
+  }
+  ++made.lane->events, ++events_;
+  made.track->open.push_back({made.lane, made.lane->builder->begin_slice(time_ns, made.kind, made.record)});
 }
 
 // The numbers of a list are fields of their own, or packed into a text.
@@ -203,6 +224,10 @@ bool FileImport::parse(std::string_view bytes, const Sequence& sequence) {
         event.value = field.real();
         event.has_value = true;
         break;
+      case fixed64_tag(47):
+      case fixed64_tag(48):
+        event.flows.push_back(field.value);
+        break;
       case integer_tag(52):
         event.correlation = field.value;
         break;
@@ -246,6 +271,7 @@ void FileImport::add_event(std::int64_t time_ns, const Sequence& sequence) {
       break;
     case slice_end:
       end_slice(track_of(event_.track), time_ns, sequence);
+      if (event_.annotations.empty()) made_.track = latest_;
       return;
     case instant:
       add_mark(track_of(event_.track), time_ns, sequence);
@@ -364,7 +390,9 @@ void FileImport::begin_slice(TrackState& track, std::int64_t time_ns, const Sequ
   ++lane.events;
   const std::uint32_t slice = lane.builder->begin_slice(time_ns, kind.kind);
   track.open.push_back({&lane, slice});
-  track.rank->add_arguments(lane, slice, time_ns, kind, arguments_, event_.flows);
+  const bool plain = track.rank->add_arguments(lane, slice, time_ns, kind, arguments_, event_.flows);
+  const RecordId record = lane.builder->record(slice);
+  if (plain && Records::is_shared(record)) made_ = {{}, 0, &track, &lane, kind.kind, record};
 }
 
 void FileImport::end_slice(TrackState& track, std::int64_t time_ns, const Sequence& sequence) {

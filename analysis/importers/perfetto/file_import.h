@@ -90,6 +90,16 @@ class FileImport {
 
     void take_list(const Field& field);
   };
+  // What an event of these bytes made, where the same bytes make the same again: most events differ only in their
+  // times.
+  struct Made {
+    std::string bytes;
+    std::uint64_t state = 0;  // of the sequence
+    TrackState* track = nullptr;
+    Lane* lane = nullptr;  // of the slice that it began; nullptr where it ended one
+    KindId kind = 0;
+    RecordId record = 0;
+  };
 
   void describe(const std::filesystem::path& path, ProgressCounter& progress);
   void make_ranks(const AddRank& add_rank);
@@ -97,6 +107,7 @@ class FileImport {
   void take(const Packet& packet);
   bool parse(std::string_view bytes, const Sequence& sequence);
   void add_event(std::int64_t time_ns, const Sequence& sequence);
+  void add_again(const Made& made, std::int64_t time_ns, const Sequence& sequence);
   void begin_slice(TrackState& track, std::int64_t time_ns, const Sequence& sequence);
   void end_slice(TrackState& track, std::int64_t time_ns, const Sequence& sequence);
   void add_mark(TrackState& track, std::int64_t time_ns, const Sequence& sequence);
@@ -133,8 +144,11 @@ class FileImport {
   std::uint64_t events_ = 0;
   std::size_t joined_processes_ = 0;
   Event event_;
-  std::vector<Value> values_;         // of the current event
-  std::span<const Value> arguments_;  // those but for the domain
+  Made made_;  // by the current event; without a track where it is to be parsed each time
+  std::vector<Made> all_made_ = std::vector<Made>(1 << 12);  // by hash; a later one takes an earlier one's place
+  std::uint64_t states_ = 0;                                 // of all sequences
+  std::vector<Value> values_;                                // of the current event
+  std::span<const Value> arguments_;                         // those but for the domain
   TextId domain_key_ = 0;
   std::set<const RankModel*> threaded_;  // ranks with a track of a thread
 };

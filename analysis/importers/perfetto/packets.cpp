@@ -15,7 +15,7 @@ Packets::Packets(const std::filesystem::path& path, ProgressCounter& progress)
 bool Packets::fill(std::uint64_t bytes) {
   if (end_ - at_ >= bytes) return true;
   if (bytes > size_ - read_ + (end_ - at_)) return false;
-  constexpr std::size_t usual_bytes = std::size_t{1} << 20;
+  constexpr std::size_t usual_bytes = std::size_t{1} << 18;  // stays in a core's cache
   std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
   end_ -= at_;
   at_ = 0;
@@ -33,7 +33,7 @@ bool Packets::fail(const char* what) {
   return false;
 }
 
-bool Packets::next(std::string_view& packet) {
+bool Packets::next_of_any(std::string_view& packet) {
   constexpr std::uint64_t longest_head = 20;  // two numbers
   for (;;) {
     if (end_ - at_ < longest_head) fill(std::min<std::uint64_t>(longest_head, size_ - read_ + (end_ - at_)));
@@ -51,7 +51,8 @@ bool Packets::next(std::string_view& packet) {
       at_ += head_bytes;
       continue;
     }
-    if (size > size_ || !fill(head_bytes + size)) return fail("the file ends inside a packet");
+    if (size > size_ || (end_ - at_ < head_bytes + size && !fill(head_bytes + size)))
+      return fail("the file ends inside a packet");
     packet = std::string_view(buffer_).substr(at_ + head_bytes, static_cast<std::size_t>(size));
     at_ += head_bytes + static_cast<std::size_t>(size);
     if (tag == text_tag(1)) return true;
@@ -69,7 +70,7 @@ bool has_event(std::string_view packet) {
 
 bool Packet::parse(std::string_view packet) {
   bytes = packet;
-  Fields fields(bytes);
+  Fields fields(packet);
   Field field;
   while (fields.next(field)) {
     if (field.tag == text_tag(11)) {  // first what most packets have
@@ -84,7 +85,7 @@ bool Packet::parse(std::string_view packet) {
     } else if (field.tag == integer_tag(58)) {
       clock = field.value;
     } else {
-      has_more = true;
+      has_more = has_more || (field.tag & 7) == 2;
       cleared = cleared || (field.tag == integer_tag(41) && field.value != 0);
       dropped = dropped || (field.tag == integer_tag(42) && field.value != 0);
       has_sample = has_sample || field.tag == text_tag(66);

@@ -15,7 +15,6 @@ RankModel::RankModel(RankBuilder& rank, const Texts& texts)
     : rank_(rank), texts_(texts), collectives_(rank), correlation_(rank.names().intern("correlation")) {}
 
 NameId RankModel::name(TextId text) {
-  constexpr NameId unknown = ~NameId{0};
   if (text >= names_.size()) names_.resize(texts_.size(), unknown);
   if (names_[text] == unknown) names_[text] = rank_.names().intern(texts_[text]);
   return names_[text];
@@ -32,12 +31,6 @@ const KindInfo& RankModel::kind(std::uint32_t number, const KindTexts& texts) {
     by_number_[number] = &kinds_.back();
   }
   return *by_number_[number];
-}
-
-Role RankModel::role_of(TextId key) {
-  if (key >= roles_.size()) roles_.resize(texts_.size());
-  if (roles_[key] == 0) roles_[key] = static_cast<std::uint8_t>(1 + static_cast<int>(kineto::role_of(texts_[key])));
-  return static_cast<Role>(roles_[key] - 1);
 }
 
 Argument RankModel::argument(const Value& value) {
@@ -58,7 +51,7 @@ void RankModel::add_mark_arguments(TrackBuilder& track, std::uint32_t mark, std:
   for (const Value& value : values) track.add_mark_argument(mark, argument(value));
 }
 
-void RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t start_ns, const KindInfo& kind,
+bool RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t start_ns, const KindInfo& kind,
                               std::span<const Value> values, std::span<const std::uint64_t> flows) {
   TrackBuilder& track = *lane.builder;
   std::uint64_t correlation = 0;
@@ -67,30 +60,32 @@ void RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t star
   if (kind.event_class == EventClass::other) {
     add_end_arguments(track, slice, values);
   } else {
-    std::string device = std::to_string(lane.device);
+    keys_.resize(texts_.size());
     for (const Value& value : values) {
       if (texts_[value.key] == "Collective name") described = &described_.emplace_back();
     }
     for (const Value& value : values) {
       const std::string_view key = texts_[value.key];
       if (described != nullptr && described->take(key, text_of(value))) continue;
-      const Role role = role_of(value.key);
-      if (role == Role::ignored) continue;
+      Key& of_model = keys_[value.key];
+      if (!of_model.role) of_model.role = kineto::role_of(key);
+      if (of_model.role == Role::ignored) continue;
       const bool is_number = value.type != ValueType::text;
       if (is_number && key == "Seq") {
         sequence = value.bits;
         continue;
       }
-      if (is_number && kineto::model_key(key) == "correlation") correlation = value.bits;
       Argument made = argument(value);
-      made.key = rank_.names().intern(kineto::model_key(key));
+      if (of_model.name == unknown) of_model.name = rank_.names().intern(kineto::model_key(key));
+      made.key = of_model.name;
+      if (is_number && made.key == correlation_) correlation = value.bits;
       if (value.json && (key == "grid" || key == "block")) {
         made = make_text(made.key, rank_.names().intern(kineto::shape_text(text_of(value))));
       }
-      track.add_argument(slice, made, is_number && role == Role::varying);
+      track.add_argument(slice, made, is_number && of_model.role == Role::varying);
     }
     if (kind.memory != nullptr) {
-      for (const Argument& made : kineto::memory_arguments(rank_.names(), *kind.memory, device))
+      for (const Argument& made : kineto::memory_arguments(rank_.names(), *kind.memory, std::to_string(lane.device)))
         track.add_argument(slice, made);
     }
   }
@@ -98,7 +93,7 @@ void RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t star
     for (const std::uint64_t flow : flows) track.varying_argument(slice, rank_.names().intern("flow"), flow);
   }
   const bool kernel = kind.event_class == EventClass::kernel && (kind.nccl || described != nullptr);
-  if (!kernel && !(kind.communication && described != nullptr) && !kind.backend_range && !kind.iteration) return;
+  if (!kernel && !(kind.communication && described != nullptr) && !kind.backend_range && !kind.iteration) return true;
   Special special{.call = {start_ns,
                            start_ns,
                            correlation,
@@ -110,6 +105,7 @@ void RankModel::add_arguments(Lane& lane, std::uint32_t slice, std::int64_t star
                   .lane = &lane,
                   .slice = slice};
   specials_.push_back(special);
+  return false;
 }
 
 void RankModel::finish(std::span<const Lane* const> lanes) {

@@ -44,8 +44,9 @@ class RankModel {
   // The rank's kind for the file's kind of that number. The reference stays good.
   const kineto::KindInfo& kind(std::uint32_t number, const KindTexts& texts);
 
-  // Gives the slice its arguments. `flows`: the numbers of its flows.
-  void add_arguments(Lane& lane, std::uint32_t slice, std::int64_t start_ns, const kineto::KindInfo& kind,
+  // Gives the slice its arguments. `flows`: the numbers of its flows. False where the slice is more than that to the
+  // rank: a collective or an iteration.
+  bool add_arguments(Lane& lane, std::uint32_t slice, std::int64_t start_ns, const kineto::KindInfo& kind,
                      std::span<const Value> values, std::span<const std::uint64_t> flows);
   void add_mark_arguments(TrackBuilder& track, std::uint32_t mark, std::span<const Value> values);
   void add_end_arguments(TrackBuilder& track, std::uint32_t slice, std::span<const Value> values);
@@ -64,17 +65,21 @@ class RankModel {
     const Lane* lane = nullptr;
     std::uint32_t slice = 0;
   };
+  static constexpr NameId unknown = ~NameId{0};
+  struct Key {  // of PyTorch's arguments
+    std::optional<kineto::Role> role;
+    NameId name = unknown;  // in the model
+  };
 
   Argument argument(const Value& value);
   std::string text_of(const Value& value) const;
-  kineto::Role role_of(TextId key);
 
   RankBuilder& rank_;
   const Texts& texts_;
   std::vector<NameId> names_;                       // by TextId
   std::vector<const kineto::KindInfo*> by_number_;  // of the file's kinds
   std::deque<kineto::KindInfo> kinds_;
-  std::vector<std::uint8_t> roles_;  // by TextId, one above the Role
+  std::vector<Key> keys_;  // by TextId
   std::deque<kineto::Collective> described_;
   std::vector<Special> specials_;
   kineto::Collectives collectives_;

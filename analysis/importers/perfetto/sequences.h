@@ -47,7 +47,8 @@ class Numbers {
 };
 
 struct Sequence {
-  bool known = false;  // its state is complete: nothing was lost since it was cleared
+  bool known = false;       // its state is complete: nothing was lost since it was cleared
+  std::uint64_t state = 0;  // another number with each change of what follows
   std::uint64_t clock = 0, track = 0;
   std::vector<std::uint64_t> counters, real_counters;  // tracks of an event's extra values
   Numbers categories, names, keys, values;             // TextId

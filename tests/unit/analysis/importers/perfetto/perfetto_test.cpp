@@ -149,6 +149,29 @@ TEST_F(PerfettoFile, InternedTextsAndDefaultsAreThoseOfTheSequence) {
   EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("1 events were left out: their names were lost")));
 }
 
+TEST_F(PerfettoFile, EventsOfTheSameBytesAreAllRead) {
+  thread(2, 7, 7, "a");
+  track(message({{1, 3}, {5, 1}}, {{2, "loss"}, {8, bytes(message({}))}}));
+  const ProtoMessage first = message({{9, slice_begin}, {11, 2}, {31, 3}, {12, 4}}, {{23, "x"}});
+  const ProtoMessage last = message({{9, slice_end}, {11, 2}}, {{4, note("result", 5)}});
+  for (const std::uint64_t time_ns : {100U, 300U}) {
+    event(time_ns, first);
+    event(time_ns + 100, last);
+  }
+  for (const char* name : {"one", "two", "two"}) {  // a number may mean another text later
+    packet({}, {{12, bytes(message({}, {{2, bytes(message({{1, 1}}, {{2, name}}))}}))}});
+    event(500, message({{9, slice_begin}, {10, 1}, {11, 2}}));
+    end(500, 2);
+  }
+  const Trace trace = read();
+  EXPECT_THAT(slices_of(trace, "main thread"),
+              ElementsAre("x 0+100", "x 200+100", "one 400+0", "two 400+0", "two 400+0"));
+  const Track& main = *track_of(trace, "main thread");
+  EXPECT_EQ(argument_of(trace, main.slices, 0, "result"), "5");
+  EXPECT_EQ(argument_of(trace, main.slices, 1, "result"), "5");
+  EXPECT_THAT(track_of(trace, "loss")->samples.value, ElementsAre(4, 4));
+}
+
 TEST_F(PerfettoFile, TimesOfOtherClocksAreConverted) {
   thread(2, 7, 7, "a");
   const auto clock = [](std::initializer_list<std::pair<std::uint32_t, std::uint64_t>> fields) {
