@@ -2,7 +2,6 @@
 // paceline whatif: the step time of a run if something about it were different.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "analysis/cli/commands.h"

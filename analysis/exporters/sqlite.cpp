@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 #include <sqlite3.h>
 
-#include <memory>
 #include <optional>
 #include <unordered_map>
 

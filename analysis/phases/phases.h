@@ -11,10 +11,8 @@
 // loss of events. Time in Rank::gaps (pauses and losses) belongs to no phase.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "analysis/trace/trace.h"
 

@@ -10,7 +10,6 @@
 #include "analysis/report/renderings/html_page.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/text/labels.h"
-#include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/updaters/gradient_pass.h"
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 

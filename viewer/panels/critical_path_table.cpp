@@ -5,7 +5,6 @@
 
 #include "analysis/graph/critical_path.h"
 #include "viewer/panels/tables.h"
-#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace critical_path_table {

@@ -16,7 +16,6 @@
 #include "analysis/text/numbers.h"
 #include "viewer/session/actions.h"
 #include "viewer/session/recent_runs.h"
-#include "viewer/text/time_text.h"
 #include "viewer/timeline/colour_menu.h"
 #include "viewer/timeline/timeline_widget.h"
 

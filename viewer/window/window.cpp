@@ -13,7 +13,6 @@
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
-#include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>

@@ -2,14 +2,11 @@
 // The events of a database that nvprof made (nvprof -o FILE), which is one rank.
 #pragma once
 
-#include <compare>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/importers/sqlite/database.h"

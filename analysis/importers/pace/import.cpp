@@ -21,7 +21,6 @@
 #include "analysis/text/numbers.h"
 #include "analysis/trace/builder.h"
 #include "analysis/trace/parallel.h"
-#include "profiler/format/error.h"
 
 namespace paceline::analysis {
 namespace {

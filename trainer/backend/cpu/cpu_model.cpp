@@ -2,7 +2,6 @@
 #include "trainer/backend/cpu/cpu_model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 #include "trainer/backend/cpu/kernels.h"
