@@ -31,10 +31,4 @@ std::string_view mpi_category(std::string_view function) {
   return mpi_category(found->kind);
 }
 
-std::uint64_t name_identity(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 }  // namespace paceline::analysis
