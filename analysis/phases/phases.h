@@ -41,7 +41,4 @@ struct PhaseInterval {
   Phase phase = Phase::other;
 };
 
-// The phase that the rules give a slice by itself; Phase::other if none applies. For colours.
-Phase phase_of_slice(const Trace& trace, const Rank& rank, const Track& track, std::size_t slice);
-
 }  // namespace paceline::analysis
