@@ -2,7 +2,6 @@
 #include "analysis/communication/collectives.h"
 
 #include <map>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 

@@ -2,7 +2,6 @@
 #include "analysis/device/gpu.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace paceline::analysis {
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 
-#include "analysis/phases/phase_rules.h"
 #include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "analysis/report/renderings/html_page.h"
 #include "analysis/report/renderings/text_parts.h"

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace paceline::train {

@@ -2,7 +2,6 @@
 #include "trainer/updaters/gradient_pass.h"
 
 #include <cmath>
-#include <span>
 
 #include "trainer/core/random.h"
 #include "trainer/core/ranges.h"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/statistics/statistics.h"
-#include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 #include "viewer/text/time_text.h"
 

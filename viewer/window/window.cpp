@@ -7,7 +7,6 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QLabel>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QPushButton>
@@ -19,7 +18,6 @@
 #include <utility>
 
 #include "viewer/drawing/appearance.h"
-#include "viewer/session/actions.h"
 #include "viewer/session/loader.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"

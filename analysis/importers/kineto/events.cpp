@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "analysis/importers/kineto/kinds.h"
 #include "analysis/importers/kineto/values.h"
 #include "analysis/trace/communicators.h"
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>

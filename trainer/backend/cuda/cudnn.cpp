@@ -6,9 +6,7 @@
 
 #include <chrono>
 #include <stdexcept>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "trainer/backend/cuda/layout.h"
 #include "trainer/core/error.h"
