@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the timeline. Each kind of row is a class of its own, made by one line of the table in rows.cpp.
+// A row of the timeline. Each kind of row is a class of its own, made by one line of rows.cpp.
 //
 // A row knows what it shows and how it is drawn. It does not know where it is: the layout places it, and all its
 // coordinates are relative to its top.
