@@ -7,21 +7,8 @@
 namespace paceline::analysis {
 
 std::string_view mpi_category(format::MpiKind kind) {
-  switch (kind) {
-    case format::MpiKind::management:
-      return "management";
-    case format::MpiKind::point_to_point:
-      return "point-to-point";
-    case format::MpiKind::wait:
-      return "wait";
-    case format::MpiKind::collective:
-      return "collective";
-    case format::MpiKind::one_sided:
-      return "one-sided";
-    case format::MpiKind::file:
-      return "file";
-  }
-  return "";
+  constexpr std::string_view names[] = {"management", "point-to-point", "wait", "collective", "one-sided", "file"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view mpi_category(std::string_view function) {
