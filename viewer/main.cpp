@@ -2,7 +2,6 @@
 // paceline-view: the desktop viewer, and its pictures without a display.
 #include <QApplication>
 #include <QFont>
-#include <QScreen>
 #include <cstdlib>
 #include <functional>
 #include <iostream>

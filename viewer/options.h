@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/load/merge.h"
-#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 

@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "analysis/causes/rank_activity.h"
 #include "analysis/communication/collectives.h"

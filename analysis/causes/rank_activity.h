@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "analysis/causes/blocked_samples.h"
 #include "analysis/causes/loss_parts.h"

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace paceline::analysis {
 class ReadingProcesses;
@@ -30,6 +31,10 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
 // The same for a file or folder that `make` makes under the name that it is given. A folder never takes the place of
 // what exists. Throws Error.
 void make_output(const std::string& path, const std::function<void(const std::filesystem::path&)>& make);
+
+// Writes the text as the file at `path`, or to standard output where the path is empty. Throws Error.
+void print_or_write(std::string_view text, const std::string& path);
+
 void add_watch(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 // `processes`: those that share the work, in the program that mpirun starts for it (paceline-report-mpi); else null.

@@ -2,8 +2,6 @@
 // paceline compare: what became slower or faster between two runs.
 #include <fmt/format.h>
 
-#include <iostream>
-
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
@@ -44,11 +42,7 @@ int compare(const Options& options) {
                            : options.format == "md"    ? render_markdown(comparison)
                            : options.format == "junit" ? render_junit(comparison, options.fail_above())
                                                        : render_text(comparison);
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_output(options.output, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
-  }
+  print_or_write(text, options.output);
   if (options.fail_above_percent < 0) return 0;
   const analysis::QuantityComparison* step = comparison.step();
   if (step == nullptr || !step->p) {

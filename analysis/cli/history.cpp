@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
@@ -77,11 +76,7 @@ int history(const Options& options) {
   const std::string text = format == "html" ? render_history_html(history)
                            : format == "md" ? render_history_markdown(history)
                                             : render_history_text(history);
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_output(options.output, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
-  }
+  print_or_write(text, options.output);
   return 0;
 }
 

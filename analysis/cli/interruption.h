@@ -5,7 +5,6 @@
 #include <csignal>
 #include <functional>
 #include <iterator>
-#include <string>
 
 #include "analysis/load/run_paths.h"
 #include "analysis/trace/progress.h"

@@ -11,7 +11,6 @@
 #include "analysis/cli/commands.h"
 #include "analysis/cli/print_line.h"
 #include "cmake/version/version.h"
-#include "profiler/format/error.h"
 #include "profiler/record/record.h"
 #include "profiler/record/stage.h"
 

@@ -103,6 +103,14 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
   throw not_written(path, error);
 }
 
+void print_or_write(std::string_view text, const std::string& path) {
+  if (path.empty()) {
+    std::cout << text;
+  } else {
+    write_output(path, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
+  }
+}
+
 void make_output(const std::string& path, const std::function<void(const fs::path&)>& make) {
   const fs::path target = end_of_links(path);
   std::error_code ignored;

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include "analysis/watch/render_frame.h"
 

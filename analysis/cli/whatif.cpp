@@ -2,9 +2,6 @@
 // paceline whatif: the step time of a run if something about it were different.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iostream>
-
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/cli/print_line.h"
@@ -133,11 +130,7 @@ int whatif(const Options& options) {
   const analysis::WhatIf found = predictions(options);
   const std::string text = options.format == "json" ? analysis::render_what_if_json(found, options.run())
                                                     : analysis::render_what_if_text(found, options.run());
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_output(options.output, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
-  }
+  print_or_write(text, options.output);
   return 0;
 }
 

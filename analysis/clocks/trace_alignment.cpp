@@ -68,10 +68,7 @@ using Ties = std::map<Pair, std::vector<Tie>>;
 
 // True if no rank can leave the operation before all have entered it.
 bool synchronises(std::string_view operation) {
-  std::string name;  // "MPI_Reduce_scatter" → "mpireducescatter"
-  for (const char c : operation) {
-    if (c != '_') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  const std::string name = plain_operation(operation);
   const auto is = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   return is("barrier") || is("allreduce") || is("allgather") || is("alltoall") || is("reducescatter");
 }

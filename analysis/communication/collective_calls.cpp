@@ -12,13 +12,6 @@ namespace collective_extraction {
 constexpr std::uint64_t no_sequence = ~std::uint64_t{0};
 constexpr std::uint64_t most_requests = 4096;  // of one wait; more are a damaged number
 
-// Only for traces whose communicators are not listed. FNV-1a, which is the same in every process.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 class Extraction {
  public:
   Extraction(const Trace& trace, const Rank& rank) : trace_(trace), rank_(rank) {}
@@ -57,7 +50,7 @@ class Extraction {
     const auto [found, fresh] = identities_.try_emplace(text, 0);
     if (fresh) {
       const Communicator* known = trace_.communicators.find(text);
-      found->second = known != nullptr ? known->identity : hash_of(trace_.names[text]);
+      found->second = known != nullptr ? known->identity : name_identity(trace_.names[text]);
       out_.communicators.push_back({found->second, trace_.names[text]});
     }
     return found->second;

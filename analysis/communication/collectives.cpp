@@ -2,7 +2,6 @@
 #include "analysis/communication/collectives.h"
 
 #include <map>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 
@@ -94,12 +93,17 @@ std::vector<CollectiveRow> rows_of(const Collectives& collectives) {
 
 }  // namespace collective_matching
 
-double bus_factor(std::string_view operation, std::uint32_t members) {
-  if (members == 0) return 0;
-  std::string name;  // "MPI_Reduce_scatter_block", "ncclReduceScatter" -> "reducescatterblock", "ncclreducescatter"
+std::string plain_operation(std::string_view operation) {
+  std::string name;
   for (const char c : operation) {
     if (c != '_') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
+  return name;
+}
+
+double bus_factor(std::string_view operation, std::uint32_t members) {
+  if (members == 0) return 0;
+  const std::string name = plain_operation(operation);
   const auto is = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   const double n = members;
   if (is("barrier")) return 0;

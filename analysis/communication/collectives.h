@@ -90,6 +90,9 @@ struct RankWaits {
 // One entry for each of the `ranks` ranks. Cost: linear in the matched calls.
 std::vector<RankWaits> waits_of(const Collectives& collectives, std::size_t ranks);
 
+// The operation's name in lower case and without underscores: "MPI_Reduce_scatter" -> "mpireducescatter".
+std::string plain_operation(std::string_view operation);
+
 // nccl-tests' factor from algorithm to bus bandwidth for an MPI or NCCL operation's name; 0 for barriers.
 double bus_factor(std::string_view operation, std::uint32_t members);
 

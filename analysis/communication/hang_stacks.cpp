@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <vector>
 
 #include "analysis/text/lists.h"
 #include "analysis/trace/stack_frames.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 
 #include "analysis/phases/phase_rules.h"
 

@@ -2,8 +2,6 @@
 #include "analysis/device/gpu.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 namespace paceline::analysis {
 
@@ -71,18 +69,14 @@ std::vector<Piece> pieces_of(const Stream& stream) {
 
 }  // namespace
 
-IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, const Correlations& correlations) {
+IdleGaps idle_gaps(const Rank& rank, const Stream& stream, const Correlations& correlations) {
   constexpr std::int64_t consecutive_ns = 30;
-  const NameId key = trace.names.find("correlation");
   IdleGaps gaps;
   const std::vector<Piece> pieces = pieces_of(stream);
   std::int64_t last_end_ns = pieces.empty() ? 0 : pieces[0].end_ns;
   for (const Piece& piece : pieces) {
     if (piece.start_ns > last_end_ns) {
-      const auto correlation = key == 0 ? std::nullopt : piece.track->slices.argument(piece.slice, key);
-      const auto calls = correlation && correlation->whole() >> 32 == 0
-                             ? correlations.calls(static_cast<std::uint32_t>(correlation->whole()))
-                             : std::span<const Correlations::Place>();
+      const auto calls = correlations.calls_of(piece.track->slices, piece.slice);
       const bool late_launch =
           !calls.empty() && rank.tracks[calls[0].track].slices.start_ns[calls[0].slice] > last_end_ns;
       const bool consecutive = piece.start_ns - last_end_ns < consecutive_ns;
@@ -96,11 +90,11 @@ IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, c
   return gaps;
 }
 
-std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations) {
+std::vector<StreamIdle> stream_idle(const Rank& rank, const Correlations& correlations) {
   std::vector<StreamIdle> all;
   for (const Stream& stream : streams_of(rank)) {
     if (pieces_of(stream).size() < 2) continue;
-    const IdleGaps gaps = idle_gaps(trace, rank, stream, correlations);
+    const IdleGaps gaps = idle_gaps(rank, stream, correlations);
     all.push_back({stream.name, total_ns(gaps.host_wait), total_ns(gaps.kernel_wait), total_ns(gaps.other)});
   }
   return all;

@@ -56,8 +56,8 @@ struct StreamIdle {
 struct IdleGaps {
   Intervals host_wait, kernel_wait, other;
 };
-IdleGaps idle_gaps(const Trace& trace, const Rank& rank, const Stream& stream, const Correlations& correlations);
+IdleGaps idle_gaps(const Rank& rank, const Stream& stream, const Correlations& correlations);
 // The streams with at least two pieces of work, in the rank's order.
-std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations);
+std::vector<StreamIdle> stream_idle(const Rank& rank, const Correlations& correlations);
 
 }  // namespace paceline::analysis

@@ -27,19 +27,15 @@ Distribution queue_length(std::vector<Change>& changes) {
 
 }  // namespace launch_parts
 
-std::optional<Launches> launches_of(const Trace& trace, const Rank& rank, const Correlations& correlations) {
+std::optional<Launches> launches_of(const Rank& rank, const Correlations& correlations) {
   using launch_parts::Change;
-  const NameId key = trace.names.find("correlation");
-  if (key == 0) return std::nullopt;
   Launches out;
   std::vector<std::int64_t> calls, works, delays;
   for (const Stream& stream : streams_of(rank)) {
     std::vector<Change> begins, starts;
     for (const Track* track : stream.tracks) {
       for (std::size_t i = 0; i < track->slices.size(); ++i) {
-        const auto correlation = track->slices.argument(i, key);
-        if (!correlation || correlation->whole() >> 32 != 0) continue;
-        const auto callers = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
+        const auto callers = correlations.calls_of(track->slices, i);
         if (callers.empty()) continue;
         const Slices& slices = rank.tracks[callers.front().track].slices;  // the outer call
         const std::size_t call = callers.front().slice;

@@ -37,6 +37,6 @@ struct Launches {
 
 // Nothing where no work on a stream has a call. `correlations` are those of the rank. Cost: n log n in the slices with
 // a correlation.
-std::optional<Launches> launches_of(const Trace& trace, const Rank& rank, const Correlations& correlations);
+std::optional<Launches> launches_of(const Rank& rank, const Correlations& correlations);
 
 }  // namespace paceline::analysis

@@ -30,14 +30,10 @@ struct Projected {
   }
 };
 
-std::map<std::uint32_t, std::vector<Launched>> launches_by_track(const Trace& trace, const Slices& work,
-                                                                 const Correlations& correlations) {
+std::map<std::uint32_t, std::vector<Launched>> launches_by_track(const Slices& work, const Correlations& correlations) {
   std::map<std::uint32_t, std::vector<Launched>> launches;
-  const NameId key = trace.names.find("correlation");
-  for (std::size_t i = 0; key != 0 && i < work.size(); ++i) {
-    const auto correlation = work.argument(i, key);
-    if (!correlation || correlation->whole() >> 32 != 0) continue;
-    const auto calls = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto calls = correlations.calls_of(work, i);
     if (!calls.empty()) launches[calls.back().track].push_back({calls.back().slice, work.start_ns[i], work.end_ns(i)});
   }
   for (auto& [track, of] : launches) std::ranges::stable_sort(of, {}, &Launched::call);
@@ -88,8 +84,7 @@ ProjectedRanges projected_ranges(const Trace& trace, const Rank& rank, std::size
   const std::vector<bool> is_range = range_projecting::kinds_of_ranges(trace);
   std::vector<range_projecting::Projected> all;
   unsigned levels = 0;
-  for (const auto& [track, launches] :
-       range_projecting::launches_by_track(trace, rank.tracks[stream].slices, correlations)) {
+  for (const auto& [track, launches] : range_projecting::launches_by_track(rank.tracks[stream].slices, correlations)) {
     const std::size_t first = all.size();
     range_projecting::project(rank.tracks[track].slices, track, launches, is_range, all);
     const unsigned above = levels;

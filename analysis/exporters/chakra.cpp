@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "analysis/communication/collectives.h"
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/protobuf.h"
 #include "analysis/graph/replay_program.h"
@@ -30,10 +31,7 @@ enum Value : std::uint8_t { int32 = 7, int64 = 9, boolean = 27 };  // the fields
 
 // Chakra's CollectiveCommType of an MPI, NCCL or PyTorch operation. What it has no type for is a reduction (a scan).
 std::uint64_t type_of(std::string_view operation) {
-  std::string name;
-  for (const char c : operation) {
-    if (c != '_') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  const std::string name = plain_operation(operation);
   static constexpr std::pair<const char*, std::uint64_t> types[] = {{"allreduce", 0},     {"reducescatterblock", 8},
                                                                     {"reducescatter", 7}, {"allgather", 2},
                                                                     {"alltoall", 6},      {"barrier", 9},

@@ -7,8 +7,6 @@
 // CUDA events have the categories of PyTorch's profiler, and GPU work has the arguments "device" and "stream". A file
 // of one rank has "distributedInfo", as the files of PyTorch's profiler have. "baseTimeNanoseconds" is the UTC time of
 // the run's zero, where it is known.
-#include <cinttypes>
-#include <cstdlib>
 
 #include "analysis/exporters/device_label.h"
 #include "analysis/exporters/exporter.h"

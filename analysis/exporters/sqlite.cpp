@@ -9,16 +9,13 @@
 #include <fmt/ranges.h>
 #include <sqlite3.h>
 
-#include <memory>
 #include <optional>
 #include <unordered_map>
 
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/json_arguments.h"
-#include "analysis/query/argument_table.h"
-#include "analysis/query/row_table.h"
 #include "analysis/query/run_data.h"
-#include "analysis/query/sample_table.h"
+#include "analysis/query/table.h"
 #include "analysis/text/text_output.h"
 
 namespace paceline::analysis {
@@ -130,8 +127,7 @@ class SqliteWriter {
          fmt::format("({} OR {}) AND coalesce(send_start_ns, receive_start_ns) < ?1 AND "
                      "coalesce(receive_end_ns, send_end_ns, receive_start_ns, send_start_ns) >= ?2",
                      ranks("sender"), ranks("receiver")));
-    SampleTable counters(data_);
-    copy(counters, counter_condition());
+    copy(*counters_table(data_), counter_condition());
     copy(*stack_samples_table(data_), of_ranks + " AND time_ns < ?1 AND time_ns >= ?2");
     copy(*frames_table(data_), "1");
     for (const Rank* rank : job_.ranks()) {

@@ -2,7 +2,6 @@
 #include "analysis/graph/changed_work.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 

@@ -7,7 +7,6 @@
 // observed takes the median of its size instead; the fit gives the ratio to other sizes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -9,7 +9,6 @@
 
 #include "analysis/communication/blocked_time.h"
 #include "analysis/graph/track_phases.h"
-#include "analysis/trace/intervals.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {

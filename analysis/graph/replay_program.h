@@ -3,7 +3,6 @@
 // order. Recorded waits and start times are no part of it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -7,21 +7,8 @@
 namespace paceline::analysis {
 
 std::string_view mpi_category(format::MpiKind kind) {
-  switch (kind) {
-    case format::MpiKind::management:
-      return "management";
-    case format::MpiKind::point_to_point:
-      return "point-to-point";
-    case format::MpiKind::wait:
-      return "wait";
-    case format::MpiKind::collective:
-      return "collective";
-    case format::MpiKind::one_sided:
-      return "one-sided";
-    case format::MpiKind::file:
-      return "file";
-  }
-  return "";
+  constexpr std::string_view names[] = {"management", "point-to-point", "wait", "collective", "one-sided", "file"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view mpi_category(std::string_view function) {
@@ -29,12 +16,6 @@ std::string_view mpi_category(std::string_view function) {
   const auto* const found = std::ranges::find(format::mpi_functions, function, &format::MpiFunction::name);
   if (found == std::end(format::mpi_functions)) return function.starts_with("MPI_File_") ? "file" : "";
   return mpi_category(found->kind);
-}
-
-std::uint64_t name_identity(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
 }
 
 }  // namespace paceline::analysis

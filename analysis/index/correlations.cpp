@@ -13,14 +13,13 @@ std::span<const Correlations::Place> equal(const std::vector<Correlations::Place
 
 }  // namespace
 
-Correlations::Correlations(const Trace& trace, const Rank& rank) {
-  const NameId key = trace.names.find("correlation");
-  if (key == 0) return;
+Correlations::Correlations(const Trace& trace, const Rank& rank) : key_(trace.names.find("correlation")) {
+  if (key_ == 0) return;
   for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
     auto& places = rank.tracks[t].kind == TrackKind::stream ? started_ : calls_;
     const Slices& slices = rank.tracks[t].slices;
     for (std::uint32_t i = 0; i < slices.size(); ++i) {
-      if (const auto found = slices.argument(i, key)) {
+      if (const auto found = slices.argument(i, key_)) {
         places.push_back({static_cast<std::uint32_t>(found->whole()), t, i});
       }
     }
@@ -35,6 +34,11 @@ std::span<const Correlations::Place> Correlations::started_by(std::uint32_t corr
 }
 std::span<const Correlations::Place> Correlations::calls(std::uint32_t correlation) const {
   return equal(calls_, correlation);
+}
+std::span<const Correlations::Place> Correlations::calls_of(const Slices& work, std::size_t slice) const {
+  const auto correlation = key_ == 0 ? std::nullopt : work.argument(slice, key_);
+  if (!correlation || correlation->whole() >> 32 != 0) return {};
+  return calls(static_cast<std::uint32_t>(correlation->whole()));
 }
 
 }  // namespace paceline::analysis

@@ -27,8 +27,11 @@ class Correlations {
   std::span<const Place> started_by(std::uint32_t correlation) const;
   // Slices of threads; the outer call first where the runtime called the driver. O(log n).
   std::span<const Place> calls(std::uint32_t correlation) const;
+  // The calls that launched this slice of a stream; none where its argument is no correlation. O(log n).
+  std::span<const Place> calls_of(const Slices& work, std::size_t slice) const;
 
  private:
+  NameId key_;                          // of the argument "correlation"
   std::vector<Place> started_, calls_;  // by correlation, then track, then slice
 };
 

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
-#include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/importers/pace/open.h"
 #include "analysis/importers/pace/processes.h"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <tuple>
 
 #include "analysis/load/unpack.h"

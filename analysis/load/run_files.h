@@ -3,7 +3,6 @@
 // "run4/rank-*.json.gz".
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
-#include <optional>
 
-#include "analysis/phases/phase_rules.h"
 #include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {

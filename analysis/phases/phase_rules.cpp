@@ -155,10 +155,6 @@ NestedPhase nested_phase(const NestedPhase* outer, std::optional<Phase> own) {
   return inner;
 }
 
-Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
-  return rule_of(trace, trace.kind_of(track.slices, slice)).phase.value_or(Phase::other);
-}
-
 PhaseTable::PhaseTable(const Trace& trace) : trace_(trace) {
   entries_.reserve(trace.kinds.size());
   for (const Kind& kind : trace.kinds) {

@@ -11,10 +11,8 @@
 // loss of events. Time in Rank::gaps (pauses and losses) belongs to no phase.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "analysis/trace/trace.h"
 
@@ -42,8 +40,5 @@ struct PhaseInterval {
   std::int64_t start_ns = 0, end_ns = 0;
   Phase phase = Phase::other;
 };
-
-// The phase that the rules give a slice by itself; Phase::other if none applies. For colours.
-Phase phase_of_slice(const Trace& trace, const Rank& rank, const Track& track, std::size_t slice);
 
 }  // namespace paceline::analysis

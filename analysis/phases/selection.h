@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "analysis/phases/iterations.h"
 #include "analysis/phases/phases.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/phases/stage_times.h"
 
-#include <algorithm>
-
 namespace paceline::analysis {
 namespace stage_ranges {
 

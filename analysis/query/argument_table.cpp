@@ -133,33 +133,40 @@ class ArgumentCursor : public QueryCursor {
   std::size_t next_ = 0;
 };
 
-}  // namespace argument_tables
-
-ArgumentTable::ArgumentTable(RunData& data) : QueryTable("arguments", "arguments of slices and marks"), data_(data) {
-  for (const auto& place : data.tracks()) {
-    count_ += static_cast<double>(place.of->slices.size() + place.of->marks.size());
-  }
-}
-
-std::span<const QueryColumn> ArgumentTable::columns() const { return argument_tables::argument_columns; }
-
-void ArgumentTable::plan(QueryPlan& plan) const {
-  using namespace argument_tables;
-  bool one = false, some_keys = false;
-  for (const QueryPlan::Offer& offer : plan.offers()) {
-    if (offer.column == argument_id && offer.comparison == Operator::equal) {
-      plan.take(offer, true);
-      one = true;
-    } else if (offer.column == argument_key &&
-               (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
-      plan.take(offer, false);
-      some_keys = true;
+class ArgumentTable : public QueryTable {
+ public:
+  explicit ArgumentTable(RunData& data) : QueryTable("arguments", "arguments of slices and marks"), data_(data) {
+    for (const auto& place : data.tracks()) {
+      count_ += static_cast<double>(place.of->slices.size() + place.of->marks.size());
     }
   }
-  if (one) return plan.estimate(some_keys ? 1 : 4, 4);
-  plan.estimate(count_ * (some_keys ? 0.3 : 2), 10 + count_ * 2);
-}
+  std::span<const QueryColumn> columns() const override { return argument_columns; }
+  void plan(QueryPlan& plan) const override {
+    bool one = false, some_keys = false;
+    for (const QueryPlan::Offer& offer : plan.offers()) {
+      if (offer.column == argument_id && offer.comparison == Operator::equal) {
+        plan.take(offer, true);
+        one = true;
+      } else if (offer.column == argument_key &&
+                 (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
+        plan.take(offer, false);
+        some_keys = true;
+      }
+    }
+    if (one) return plan.estimate(some_keys ? 1 : 4, 4);
+    plan.estimate(count_ * (some_keys ? 0.3 : 2), 10 + count_ * 2);
+  }
+  std::unique_ptr<QueryCursor> open() override { return std::make_unique<ArgumentCursor>(data_); }
 
-std::unique_ptr<QueryCursor> ArgumentTable::open() { return std::make_unique<argument_tables::ArgumentCursor>(data_); }
+ private:
+  RunData& data_;
+  double count_ = 0;  // slices and marks
+};
+
+}  // namespace argument_tables
+
+std::unique_ptr<QueryTable> arguments_table(RunData& data) {
+  return std::make_unique<argument_tables::ArgumentTable>(data);
+}
 
 }  // namespace paceline::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks slices or marks for an EventTable.
+// Walks slices or marks for the tables of that name.
 #pragma once
 
 #include <cstdint>

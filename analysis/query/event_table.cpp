@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/query/event_table.h"
-
+// The tables `slices` and `marks`: cursors over the columns of the tracks.
+//
+// Conditions on id, rank, track, kind, name, domain, category, depth and times choose the tracks and the stretches of
+// their columns that are walked; everything else is left to SQLite. Rows come rank after rank, track after track, in
+// the order of their starts, or as ORDER BY start_ns, GROUP BY kind and the like want them, so that SQLite need not
+// sort.
 #include <algorithm>
 #include <optional>
 
@@ -118,70 +122,78 @@ int order_mode(QueryPlan& plan, const std::vector<int>& fields, const Taken& tak
   return order_any;
 }
 
+class EventTable : public QueryTable {
+ public:
+  EventTable(RunData& data, bool marks)
+      : QueryTable(marks ? "marks" : "slices",
+                   marks ? "moments on the tracks: NVTX marks"
+                         : "stretches of time on the tracks: ranges, MPI, CUDA and NCCL calls, kernels and copies"),
+        data_(data),
+        marks_(marks) {
+    for (const auto& of : marks ? std::span<const FieldColumn>(mark_columns) : slice_columns) {
+      fields_.push_back(of.field);
+      columns_.push_back(of.column);
+    }
+    for (const RunData::TrackPlace& place : data.tracks()) {
+      count_ += static_cast<double>((marks ? place.of->marks : place.of->slices).size());
+    }
+  }
+
+  std::span<const QueryColumn> columns() const override { return columns_; }
+  void plan(QueryPlan& plan) const override {
+    Taken taken;
+    for (const QueryPlan::Offer& offer : plan.offers()) {
+      const int field = offer.column < 0 ? static_cast<int>(field_id) : fields_[static_cast<std::size_t>(offer.column)];
+      if (!is_useful(field, offer)) continue;
+      plan.take(offer, !is_text(field));
+      taken.add(field, offer.comparison);
+    }
+    plan.set_mode(order_mode(plan, fields_, taken));
+    if (taken.equal[field_id]) return plan.estimate(1, 1, true);
+
+    // What is walked, and what share of it is returned.
+    double walked = count_, share = 1;
+    const auto ranks = static_cast<double>(std::max<std::size_t>(data_.trace().ranks.size(), 1));
+    const auto tracks = static_cast<double>(std::max<std::size_t>(data_.tracks().size(), 1));
+    const auto kinds = static_cast<double>(data_.trace().kinds.size());
+    if (taken.equal[field_track]) {
+      walked /= tracks;
+    } else if (taken.equal[field_rank]) {
+      walked /= ranks;
+    }
+    const bool from = taken.above[field_start] || taken.above[field_end],
+               to = taken.below[field_start] || taken.below[field_end];
+    if (taken.equal[field_start] || taken.equal[field_end]) {
+      walked *= 1e-4;
+    } else if (from && to) {
+      walked *= 0.01;
+    } else if (from || to) {
+      walked *= 0.4;
+    }
+    if (taken.equal[field_kind] || taken.equal[field_name]) {
+      share *= std::max(1 / kinds, 0.02);
+    } else if (taken.equal[field_domain] || taken.equal[field_category] || taken.pattern[field_name]) {
+      share *= 0.2;
+    }
+    if (taken.equal[field_depth]) share *= 0.3;
+    if (taken.above[field_duration] || taken.below[field_duration] || taken.equal[field_duration]) share *= 0.3;
+    plan.estimate(walked * share, 10 + walked * (0.02 + share));
+  }
+  std::unique_ptr<QueryCursor> open() override { return std::make_unique<EventCursor>(data_, fields_, marks_); }
+
+ private:
+  RunData& data_;
+  const bool marks_;
+  std::vector<QueryColumn> columns_;
+  std::vector<int> fields_;  // by column: an EventField
+  double count_ = 0;         // rows
+};
+
 }  // namespace event_plans
 
-EventTable::EventTable(RunData& data, Events events)
-    : QueryTable(events == Events::slices ? "slices" : "marks",
-                 events == Events::slices
-                     ? "stretches of time on the tracks: ranges, MPI, CUDA and NCCL calls, kernels and copies"
-                     : "moments on the tracks: NVTX marks"),
-      data_(data),
-      events_(events) {
-  using namespace event_plans;
-  const auto given = events == Events::slices ? std::span<const FieldColumn>(slice_columns)
-                                              : std::span<const FieldColumn>(mark_columns);
-  for (const FieldColumn& of : given) {
-    fields_.push_back(of.field);
-    columns_.push_back(of.column);
-  }
-  for (const RunData::TrackPlace& place : data.tracks()) {
-    count_ += static_cast<double>((events == Events::slices ? place.of->slices : place.of->marks).size());
-  }
+std::unique_ptr<QueryTable> slices_table(RunData& data) {
+  return std::make_unique<event_plans::EventTable>(data, false);
 }
-
-void EventTable::plan(QueryPlan& plan) const {
-  using namespace event_plans;
-  Taken taken;
-  for (const QueryPlan::Offer& offer : plan.offers()) {
-    const int field = offer.column < 0 ? static_cast<int>(field_id) : fields_[static_cast<std::size_t>(offer.column)];
-    if (!is_useful(field, offer)) continue;
-    plan.take(offer, !is_text(field));
-    taken.add(field, offer.comparison);
-  }
-  plan.set_mode(order_mode(plan, fields_, taken));
-  if (taken.equal[field_id]) return plan.estimate(1, 1, true);
-
-  // What is walked, and what share of it is returned.
-  double walked = count_, share = 1;
-  const auto ranks = static_cast<double>(std::max<std::size_t>(data_.trace().ranks.size(), 1));
-  const auto tracks = static_cast<double>(std::max<std::size_t>(data_.tracks().size(), 1));
-  const auto kinds = static_cast<double>(data_.trace().kinds.size());
-  if (taken.equal[field_track]) {
-    walked /= tracks;
-  } else if (taken.equal[field_rank]) {
-    walked /= ranks;
-  }
-  const bool from = taken.above[field_start] || taken.above[field_end],
-             to = taken.below[field_start] || taken.below[field_end];
-  if (taken.equal[field_start] || taken.equal[field_end]) {
-    walked *= 1e-4;
-  } else if (from && to) {
-    walked *= 0.01;
-  } else if (from || to) {
-    walked *= 0.4;
-  }
-  if (taken.equal[field_kind] || taken.equal[field_name]) {
-    share *= std::max(1 / kinds, 0.02);
-  } else if (taken.equal[field_domain] || taken.equal[field_category] || taken.pattern[field_name]) {
-    share *= 0.2;
-  }
-  if (taken.equal[field_depth]) share *= 0.3;
-  if (taken.above[field_duration] || taken.below[field_duration] || taken.equal[field_duration]) share *= 0.3;
-  plan.estimate(walked * share, 10 + walked * (0.02 + share));
-}
-
-std::unique_ptr<QueryCursor> EventTable::open() {
-  return std::make_unique<EventCursor>(data_, fields_, events_ == Events::marks);
-}
+std::unique_ptr<QueryTable> marks_table(RunData& data) { return std::make_unique<event_plans::EventTable>(data, true); }
 
 }  // namespace paceline::analysis

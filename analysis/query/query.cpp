@@ -8,12 +8,9 @@
 #include <cctype>
 #include <map>
 
-#include "analysis/query/argument_table.h"
-#include "analysis/query/event_table.h"
 #include "analysis/query/functions.h"
-#include "analysis/query/row_table.h"
 #include "analysis/query/run_data.h"
-#include "analysis/query/sample_table.h"
+#include "analysis/query/table.h"
 #include "analysis/text/lists.h"
 #include "profiler/format/error.h"
 
@@ -22,20 +19,11 @@ namespace query_running {
 
 std::vector<std::unique_ptr<QueryTable>> make_tables(RunData& data) {
   std::vector<std::unique_ptr<QueryTable>> tables;
-  tables.push_back(std::make_unique<EventTable>(data, EventTable::Events::slices));
-  tables.push_back(std::make_unique<EventTable>(data, EventTable::Events::marks));
-  tables.push_back(std::make_unique<ArgumentTable>(data));
-  tables.push_back(kinds_table(data));
-  tables.push_back(ranks_table(data));
-  tables.push_back(tracks_table(data));
-  tables.push_back(phases_table(data));
-  tables.push_back(iterations_table(data));
-  tables.push_back(collectives_table(data));
-  tables.push_back(messages_table(data));
-  tables.push_back(std::make_unique<SampleTable>(data));
-  tables.push_back(thread_states_table(data));
-  tables.push_back(stack_samples_table(data));
-  tables.push_back(frames_table(data));
+  for (auto* table : {slices_table, marks_table, arguments_table, kinds_table, ranks_table, tracks_table, phases_table,
+                      iterations_table, collectives_table, messages_table, counters_table, thread_states_table,
+                      stack_samples_table, frames_table}) {
+    tables.push_back(table(data));
+  }
   return tables;
 }
 

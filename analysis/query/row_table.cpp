@@ -2,7 +2,6 @@
 #include "analysis/query/row_table.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/query/conditions.h"
 

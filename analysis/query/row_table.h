@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -53,18 +52,5 @@ class RowTable : public QueryTable {
   double estimate_;
   std::vector<std::vector<std::uint32_t>> indexes_;  // by column
 };
-
-// The tables by their names. Each needs the data for its life.
-class RunData;
-std::unique_ptr<QueryTable> ranks_table(RunData& data);
-std::unique_ptr<QueryTable> tracks_table(RunData& data);
-std::unique_ptr<QueryTable> kinds_table(RunData& data);
-std::unique_ptr<QueryTable> phases_table(RunData& data);
-std::unique_ptr<QueryTable> iterations_table(RunData& data);
-std::unique_ptr<QueryTable> collectives_table(RunData& data);
-std::unique_ptr<QueryTable> messages_table(RunData& data);
-std::unique_ptr<QueryTable> thread_states_table(RunData& data);
-std::unique_ptr<QueryTable> stack_samples_table(RunData& data);
-std::unique_ptr<QueryTable> frames_table(RunData& data);
 
 }  // namespace paceline::analysis

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/query/sample_table.h"
-
+// The table `counters`: the samples of all counters.
 #include <algorithm>
 
 #include "analysis/query/conditions.h"
+#include "analysis/query/run_data.h"
+#include "analysis/query/table.h"
 
 namespace paceline::analysis {
 namespace sample_tables {
@@ -111,37 +112,41 @@ class SampleCursor : public QueryCursor {
   std::size_t counter_ = 0, at_ = 0, until_ = 0;
 };
 
-}  // namespace sample_tables
-
-SampleTable::SampleTable(RunData& data) : QueryTable("counters", "samples of counters over time"), data_(data) {
-  for (TrackNumber number = 0; number < data.tracks().size(); ++number) {
-    const std::size_t samples = data.tracks()[number].of->samples.size();
-    if (samples > 0) counters_.push_back(number);
-    count_ += static_cast<double>(samples);
-  }
-}
-
-std::span<const QueryColumn> SampleTable::columns() const { return sample_tables::sample_columns; }
-
-void SampleTable::plan(QueryPlan& plan) const {
-  using namespace sample_tables;
-  double rows = count_;
-  for (const QueryPlan::Offer& offer : plan.offers()) {
-    const bool number = offer.column == sample_rank || offer.column == sample_track || offer.column == sample_time;
-    if (number && is_range(offer.comparison)) {
-      plan.take(offer, true);
-      rows *= offer.comparison == Operator::equal ? 0.1 : 0.3;
-    } else if (offer.column == sample_name &&
-               (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
-      plan.take(offer, false);
-      rows *= 0.1;
+class SampleTable : public QueryTable {
+ public:
+  explicit SampleTable(RunData& data) : QueryTable("counters", "samples of counters over time"), data_(data) {
+    for (TrackNumber number = 0; number < data.tracks().size(); ++number) {
+      const std::size_t samples = data.tracks()[number].of->samples.size();
+      if (samples > 0) counters_.push_back(number);
+      count_ += static_cast<double>(samples);
     }
   }
-  plan.estimate(rows, 10 + rows);
-}
+  std::span<const QueryColumn> columns() const override { return sample_columns; }
+  void plan(QueryPlan& plan) const override {
+    double rows = count_;
+    for (const QueryPlan::Offer& offer : plan.offers()) {
+      const bool number = offer.column == sample_rank || offer.column == sample_track || offer.column == sample_time;
+      if (number && is_range(offer.comparison)) {
+        plan.take(offer, true);
+        rows *= offer.comparison == Operator::equal ? 0.1 : 0.3;
+      } else if (offer.column == sample_name &&
+                 (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
+        plan.take(offer, false);
+        rows *= 0.1;
+      }
+    }
+    plan.estimate(rows, 10 + rows);
+  }
+  std::unique_ptr<QueryCursor> open() override { return std::make_unique<SampleCursor>(data_, counters_); }
 
-std::unique_ptr<QueryCursor> SampleTable::open() {
-  return std::make_unique<sample_tables::SampleCursor>(data_, counters_);
-}
+ private:
+  RunData& data_;
+  std::vector<TrackNumber> counters_;  // tracks with samples
+  double count_ = 0;                   // samples
+};
+
+}  // namespace sample_tables
+
+std::unique_ptr<QueryTable> counters_table(RunData& data) { return std::make_unique<sample_tables::SampleTable>(data); }
 
 }  // namespace paceline::analysis

@@ -112,6 +112,23 @@ class QueryTable {
 // The table must outlive the database. Throws Error.
 void add_table(sqlite3* database, QueryTable& table);
 
+// The tables of `paceline query`. Each needs the data for its life.
+class RunData;
+std::unique_ptr<QueryTable> slices_table(RunData& data);
+std::unique_ptr<QueryTable> marks_table(RunData& data);
+std::unique_ptr<QueryTable> arguments_table(RunData& data);
+std::unique_ptr<QueryTable> kinds_table(RunData& data);
+std::unique_ptr<QueryTable> ranks_table(RunData& data);
+std::unique_ptr<QueryTable> tracks_table(RunData& data);
+std::unique_ptr<QueryTable> phases_table(RunData& data);
+std::unique_ptr<QueryTable> iterations_table(RunData& data);
+std::unique_ptr<QueryTable> collectives_table(RunData& data);
+std::unique_ptr<QueryTable> messages_table(RunData& data);
+std::unique_ptr<QueryTable> counters_table(RunData& data);
+std::unique_ptr<QueryTable> thread_states_table(RunData& data);
+std::unique_ptr<QueryTable> stack_samples_table(RunData& data);
+std::unique_ptr<QueryTable> frames_table(RunData& data);
+
 // Text that stays where it is while the statement runs.
 inline void give_text(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);

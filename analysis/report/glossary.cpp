@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/report/glossary.h"
 
-#include <algorithm>
 #include <map>
 
 namespace paceline::analysis {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headline of a report: the one sentence to remember.
 #include <algorithm>
-#include <set>
 
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"

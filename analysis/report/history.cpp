@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "analysis/report/renderings/html_page.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/text/labels.h"
-#include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 

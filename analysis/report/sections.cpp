@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 

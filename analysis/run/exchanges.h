@@ -2,7 +2,6 @@
 // What a sharded optimizer exchanges, and what compressed gradients cost and save. docs/metrics.md has the formulas.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -107,17 +107,14 @@ std::vector<Pass> passes(const PhaseTable& table, const Slices& slices,
 }
 
 // The time of the work on devices that was launched inside each pass.
-std::vector<std::int64_t> device_times(const Trace& trace, const Rank& rank, const std::vector<Pass>& passes,
+std::vector<std::int64_t> device_times(const Rank& rank, const std::vector<Pass>& passes,
                                        const Correlations& correlations) {
   std::vector<std::int64_t> times(passes.size());
-  const NameId key = trace.names.find("correlation");
   const Track* const main = main_track(rank);
   for (const Track& track : rank.tracks) {
-    if (track.kind != TrackKind::stream || key == 0) continue;
+    if (track.kind != TrackKind::stream) continue;
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      const auto correlation = track.slices.argument(i, key);
-      if (!correlation || correlation->whole() >> 32 != 0) continue;
-      const auto calls = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
+      const auto calls = correlations.calls_of(track.slices, i);
       if (calls.empty()) continue;
       const Track& thread = rank.tracks[calls.back().track];
       if (thread.thread_id != main->thread_id) continue;
@@ -150,7 +147,7 @@ LayerCosts layer_costs(const PhaseTable& table, const Rank& rank, const std::vec
   const std::vector<Pass> found = passes(table, main->slices, statement.layers(), counted);
   std::vector<std::int64_t> times;
   if (correlations != nullptr) {
-    times = device_times(table.trace(), rank, found, *correlations);
+    times = device_times(rank, found, *correlations);
   } else {
     for (const Pass& pass : found) times.push_back(pass.end_ns - pass.start_ns);
   }

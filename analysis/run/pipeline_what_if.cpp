@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "analysis/run/pipeline.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 

@@ -6,10 +6,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "analysis/graph/prediction.h"
-#include "analysis/run/pipeline.h"
 #include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {

@@ -152,8 +152,8 @@ RankSummary summary_of(const RunIndex& index, std::size_t r) {
   if (summary.gpu) {
     correlations.emplace(trace, rank);
     summary.gpu_kernels = gpu_kernels(trace, rank);
-    summary.launches = launches_of(trace, rank, *correlations);
-    summary.stream_idle = stream_idle(trace, rank, *correlations);
+    summary.launches = launches_of(rank, *correlations);
+    summary.stream_idle = stream_idle(rank, *correlations);
   }
   summary.ranges = range_statistics(trace, rank, correlations ? &*correlations : nullptr);
   summary.layers = layer_costs(index.phases(), rank, summary.iterations, correlations ? &*correlations : nullptr);

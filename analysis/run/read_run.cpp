@@ -14,7 +14,6 @@
 #include "analysis/load/sources.h"
 #include "analysis/run/summary_bytes.h"
 #include "analysis/text/numbers.h"
-#include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {

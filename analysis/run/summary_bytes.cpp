@@ -95,162 +95,126 @@ void each_member(A& a, RankSummary& v) {
     stream_idle, ranges, descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, layers, exchanges);
 }
 
-class Writer {
+// Goes through the members of the summaries. An archive has these functions:
+//
+//   raw(data, size)    the bytes of what is copied byte by byte
+//   count(kind, size)  how many entries a text ('s'), list ('['), map ('{') or optional ('?') is to have
+//   close()            the end of these entries, or of the members of a structure
+//
+// and the constant `fills`: the entries come from the archive, not from the summaries.
+template <class Archive>
+class Members {
  public:
+  explicit Members(Archive& archive) : archive_(archive) {}
+
   template <class... Values>
   void operator()(Values&... values) {
-    (add(values), ...);
+    (visit(values), ...);
   }
+
+ private:
+  void visit(std::string& text) {
+    text.resize(archive_.count('s', text.size()));
+    archive_.raw(text.data(), text.size());
+  }
+  template <class Value>
+  void visit(std::vector<Value>& values) {
+    values.resize(archive_.count('[', values.size()));
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      archive_.raw(values.data(), values.size() * sizeof(Value));
+    } else {
+      for (Value& value : values) visit(value);
+    }
+    archive_.close();
+  }
+  template <class Value>
+  void visit(std::map<std::string, Value>& values) {
+    std::size_t left = archive_.count('{', values.size());
+    if constexpr (Archive::fills) {
+      for (std::string key; left > 0; --left) {
+        visit(key);
+        visit(values[key]);
+      }
+    } else {
+      for (auto& [key, value] : values) {
+        std::string copy = key;
+        visit(copy);
+        visit(value);
+      }
+    }
+    archive_.close();
+  }
+  template <class Value>
+  void visit(Value& value) {
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      archive_.raw(&value, sizeof value);
+    } else {
+      each_member(*this, value);
+      archive_.close();
+    }
+  }
+  template <class Value>
+  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void visit(std::optional<Value>& value) {
+    if (archive_.count('?', value ? 1 : 0) > 0) {
+      if constexpr (Archive::fills) value.emplace();
+      visit(*value);
+    }
+    archive_.close();
+  }
+
+  Archive& archive_;
+};
+
+class Writer {
+ public:
+  static constexpr bool fills = false;
+  void raw(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+  std::size_t count(char, std::uint64_t size) {
+    raw(&size, sizeof size);
+    return size;
+  }
+  void close() {}
   std::string take() { return std::move(bytes_); }
 
  private:
-  void raw(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
-  void add(std::string& text) {
-    std::uint64_t size = text.size();
-    add(size);
-    raw(text.data(), text.size());
-  }
-  template <class Value>
-  void add(std::vector<Value>& values) {
-    std::uint64_t size = values.size();
-    add(size);
-    if constexpr (std::is_trivially_copyable_v<Value>) {
-      raw(values.data(), values.size() * sizeof(Value));
-    } else {
-      for (Value& value : values) add(value);
-    }
-  }
-  template <class Value>
-  void add(std::map<std::string, Value>& values) {
-    std::uint64_t size = values.size();
-    add(size);
-    for (auto& [key, value] : values) {
-      std::string copy = key;
-      add(copy);
-      add(value);
-    }
-  }
-  template <class Value>
-  void add(Value& value) {
-    if constexpr (std::is_trivially_copyable_v<Value>) {
-      raw(&value, sizeof value);
-    } else {
-      each_member(*this, value);
-    }
-  }
-  template <class Value>
-  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void add(std::optional<Value>& value) {
-    bool has_value = value.has_value();
-    add(has_value);
-    if (has_value) add(*value);
-  }
-
   std::string bytes_;
 };
 
 class Reader {
  public:
+  static constexpr bool fills = true;
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  template <class... Values>
-  void operator()(Values&... values) {
-    (get(values), ...);
-  }
-  bool at_end() const { return bytes_.empty(); }
-
- private:
   void raw(void* data, std::size_t size) {
     if (size > bytes_.size()) throw Error("the summaries of another process are cut");
     if (size > 0) std::memcpy(data, bytes_.data(), size);
     bytes_.remove_prefix(size);
   }
   // Each entry takes a byte at least, so that a broken number does not ask for memory.
-  std::size_t count() {
-    std::uint64_t size = 0;
-    get(size);
+  std::size_t count(char, std::uint64_t size) {
+    raw(&size, sizeof size);
     if (size > bytes_.size()) throw Error("the summaries of another process are cut");
-    return static_cast<std::size_t>(size);
+    return size;
   }
-  void get(std::string& text) {
-    text.resize(count());
-    raw(text.data(), text.size());
-  }
-  template <class Value>
-  void get(std::vector<Value>& values) {
-    values.resize(count());
-    if constexpr (std::is_trivially_copyable_v<Value>) {
-      raw(values.data(), values.size() * sizeof(Value));
-    } else {
-      for (Value& value : values) get(value);
-    }
-  }
-  template <class Value>
-  void get(std::map<std::string, Value>& values) {
-    for (std::size_t left = count(); left > 0; --left) {
-      std::string key;
-      get(key);
-      get(values[key]);
-    }
-  }
-  template <class Value>
-  void get(Value& value) {
-    if constexpr (std::is_trivially_copyable_v<Value>) {
-      raw(&value, sizeof value);
-    } else {
-      each_member(*this, value);
-    }
-  }
-  template <class Value>
-  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void get(std::optional<Value>& value) {
-    bool has_value = false;
-    get(has_value);
-    if (has_value) get(value.emplace());
-  }
+  void close() {}
+  bool at_end() const { return bytes_.empty(); }
 
+ private:
   std::string_view bytes_;
 };
 
-// Writes what each member is: "s" for a text, "[…]" for a list, "{…}" for a map, "?…" for an optional, "(…)" for the
-// members of a structure, and the number of bytes for what is copied byte by byte.
+// Writes what each member is: the kinds of entries, and the number of bytes of what is copied byte by byte.
 class Layout {
  public:
-  template <class... Values>
-  void operator()(Values&... values) {
-    (add(values), ...);
+  static constexpr bool fills = true;
+  void raw(const void*, std::size_t size) { text_ += std::to_string(size) + ','; }
+  std::size_t count(char kind, std::size_t) {
+    text_ += kind;
+    return 1;
   }
+  void close() { text_ += ')'; }
   std::string take() { return std::move(text_); }
 
  private:
-  void add(std::string&) { text_ += 's'; }
-  template <class Value>
-  void add(std::vector<Value>&) {
-    add_one<Value>('[', ']');
-  }
-  template <class Value>
-  void add(std::map<std::string, Value>&) {
-    add_one<Value>('{', '}');
-  }
-  template <class Value>
-  void add(Value& value) {
-    if constexpr (std::is_trivially_copyable_v<Value>) {
-      text_ += std::to_string(sizeof value) + ',';
-    } else {
-      text_ += '(';
-      each_member(*this, value);
-      text_ += ')';
-    }
-  }
-  template <class Value>
-  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void add(std::optional<Value>&) {
-    add_one<Value>('?', ' ');
-  }
-  template <class Value>
-  void add_one(char before, char behind) {
-    Value one{};
-    text_ += before;
-    add(one);
-    text_ += behind;
-  }
-
   std::string text_;
 };
 
@@ -258,7 +222,8 @@ class Layout {
 std::string layout() {
   RankSummary summary;
   Layout layout;
-  layout(summary);
+  Members members(layout);
+  members(summary);
   return layout.take();
 }
 
@@ -266,18 +231,20 @@ std::string layout() {
 
 std::string bytes_of(std::vector<std::string>& notes, std::vector<RankSummary>& summaries) {
   summary_bytes::Writer writer;
+  summary_bytes::Members members(writer);
   std::string layout = summary_bytes::layout();
-  writer(layout, notes, summaries);
+  members(layout, notes, summaries);
   return writer.take();
 }
 
 SharedSummaries summaries_from(std::string_view bytes) {
   summary_bytes::Reader reader(bytes);
+  summary_bytes::Members members(reader);
   std::string layout;
   SharedSummaries shared;
-  reader(layout);
+  members(layout);
   if (layout != summary_bytes::layout()) throw Error("the processes of the report run different builds of Paceline");
-  reader(shared.notes, shared.summaries);
+  members(shared.notes, shared.summaries);
   if (!reader.at_end()) throw Error("the summaries of another process are longer than they should be");
   return shared;
 }

@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <unordered_map>
 
 #include "analysis/scaling/fitting.h"
 #include "analysis/scaling/grouping.h"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <set>
 #include <span>
-#include <sstream>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/statistics/interval.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace paceline::analysis {

@@ -19,17 +19,12 @@ struct Launched {
 };
 
 // The work that each thread launched, by thread id, in the order of the launches.
-std::map<std::uint64_t, std::vector<Launched>> launches_by_thread(const Trace& trace, const Rank& rank,
-                                                                  const Correlations& correlations) {
+std::map<std::uint64_t, std::vector<Launched>> launches_by_thread(const Rank& rank, const Correlations& correlations) {
   std::map<std::uint64_t, std::vector<Launched>> launches;
-  const NameId key = trace.names.find("correlation");
-  if (key == 0) return launches;
   for (const Track& track : rank.tracks) {
     if (track.kind != TrackKind::stream) continue;
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      const auto correlation = track.slices.argument(i, key);
-      if (!correlation || correlation->whole() >> 32 != 0) continue;
-      const auto calls = correlations.calls(static_cast<std::uint32_t>(correlation->whole()));
+      const auto calls = correlations.calls_of(track.slices, i);
       if (calls.empty()) continue;
       const Track& thread = rank.tracks[calls.back().track];
       launches[thread.thread_id].push_back(
@@ -206,7 +201,7 @@ std::vector<RangeStatistics> range_statistics(const Trace& trace, const Rank& ra
     for (std::size_t i = 0; i < slices.size(); ++i) durations[numbers[slices.kind[i]]].add(slices.duration_ns[i]);
   }
   if (correlations != nullptr) {
-    const auto launches = launches_by_thread(trace, rank, *correlations);
+    const auto launches = launches_by_thread(rank, *correlations);
     for (const Track& track : rank.tracks) {
       const auto of_thread = launches.find(track.thread_id);
       if (track.kind != TrackKind::thread || of_thread == launches.end()) continue;

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/trace/kinds.h"
@@ -17,6 +18,13 @@ struct Communicator {
   std::uint64_t identity = 0;
   std::uint32_t members = 0;  // 0 = not known
 };
+
+// FNV-1a, the same in every process: the identity of a communicator that has only a name.
+inline std::uint64_t name_identity(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
 
 class Communicators {
  public:

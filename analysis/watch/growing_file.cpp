@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "profiler/format/block.h"
-#include "profiler/format/error.h"
 #include "profiler/format/hash.h"
 
 namespace paceline::analysis {

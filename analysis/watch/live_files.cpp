@@ -7,7 +7,6 @@
 #include <charconv>
 #include <set>
 
-#include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 #include "profiler/format/liveness.h"

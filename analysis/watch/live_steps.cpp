@@ -2,7 +2,6 @@
 #include "analysis/watch/live_steps.h"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <limits>
 #include <map>

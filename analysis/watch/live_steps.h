@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/communication/lateness.h"
-#include "analysis/trace/trace.h"
 #include "analysis/watch/live_files.h"
 #include "analysis/watch/watch_frame.h"
 

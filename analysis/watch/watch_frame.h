@@ -10,7 +10,6 @@
 
 #include "analysis/communication/lateness.h"
 #include "analysis/run/finding.h"
-#include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
 

@@ -20,7 +20,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "profiler/format/block_decoder.h"
 #include "profiler/format/event_table.h"

@@ -10,7 +10,6 @@
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "profiler/format/error.h"
 #include "profiler/format/reader.h"

@@ -19,7 +19,6 @@
 #include "profiler/format/liveness.h"
 #include "profiler/format/process.h"
 #include "profiler/format/reader.h"
-#include "profiler/launch/launcher.h"
 #include "profiler/record/job_marker.h"
 #include "profiler/record/output_directory.h"
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <map>
 #include <optional>
 
 #include "trainer/guard/rank_check.h"

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdint>
-
 #include "trainer/checkpoint/checkpoint_times.h"
 #include "trainer/cli/declare.h"
 #include "trainer/cli/value_checks.h"

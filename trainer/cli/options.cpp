@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "cmake/version/version.h"
-#include "trainer/cli/add_options.h"
 #include "trainer/cli/explain.h"
 #include "trainer/cli/help.h"
 #include "trainer/cli/option_table.h"

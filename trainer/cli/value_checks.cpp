@@ -5,10 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace paceline::train {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/comm/element.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 
 #include "trainer/core/cast.h"

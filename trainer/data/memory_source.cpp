@@ -2,7 +2,6 @@
 #include "trainer/data/memory_source.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "trainer/data/resample.h"

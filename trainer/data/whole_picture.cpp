@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/data/whole_picture.h"
 
-#include <fmt/format.h>
 #include <png.h>
 #include <webp/decode.h>
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <new>
 #include <numeric>
-#include <vector>
 
 namespace paceline::train {
 namespace {

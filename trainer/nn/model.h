@@ -124,8 +124,8 @@ class Model {
   // The first layer for which the library of the backend has no fast code on this processor; empty if there is none.
   virtual std::string first_slow_layer() const { return {}; }
 
-  virtual double forward_flops_per_image() const = 0;  // 2 × multiply-adds of convolutions and linear layers
-  virtual double train_flops_per_image() const = 0;    // forward, plus both gradients, less the stem's data gradient
+  // 2 × multiply-adds of convolutions and linear layers: forward, plus both gradients, less the stem's data gradient.
+  virtual double train_flops_per_image() const = 0;
 
   LayerObserver* observer = nullptr;
 

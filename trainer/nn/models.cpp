@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <stdexcept>
 
 #include "trainer/core/error.h"
 

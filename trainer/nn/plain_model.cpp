@@ -16,8 +16,7 @@ std::size_t round_up(std::size_t count) { return (count + line - 1) / line * lin
 
 class PlainModel final : public Model {
  public:
-  PlainModel(const Network& network, std::uint64_t seed)
-      : flops_(network.forward_flops()), train_flops_(network.train_flops()) {
+  PlainModel(const Network& network, std::uint64_t seed) : train_flops_(network.train_flops()) {
     for (const Layer& layer : network.layers()) {
       for (const ParameterShape& shape : layer.parameters()) {
         const std::vector<float> values = initial_values(layer, shape, seed);
@@ -46,7 +45,6 @@ class PlainModel final : public Model {
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::span<float> statistics() override { return statistics_; }
   std::string first_nonfinite_layer() const override { return {}; }
-  double forward_flops_per_image() const override { return flops_; }
   double train_flops_per_image() const override { return train_flops_; }
 
   std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
@@ -61,7 +59,7 @@ class PlainModel final : public Model {
  private:
   static std::logic_error cannot_compute() { return std::logic_error("a plain model does not compute"); }
 
-  const double flops_, train_flops_;
+  const double train_flops_;
   std::vector<Parameter> parameters_;
   std::vector<float> weights_, statistics_;
 };

@@ -2,7 +2,6 @@
 #include "trainer/run/bench.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <mpi.h>
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
 
 #include "trainer/checkpoint/sharded_state.h"
 #include "trainer/guard/agreement.h"

@@ -2,7 +2,6 @@
 #include "trainer/run/gpu_part.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <mpi.h>
 
 #include <filesystem>

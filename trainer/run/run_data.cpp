@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "trainer/core/error.h"
 #include "trainer/data/cifar.h"

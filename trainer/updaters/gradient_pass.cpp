@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/updaters/gradient_pass.h"
 
-#include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "trainer/core/random.h"
 #include "trainer/core/ranges.h"

@@ -7,7 +7,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "trainer/core/slice.h"
 #include "trainer/data/loader.h"

@@ -4,7 +4,6 @@
 // before (warm start), the ranks average P = M Q, make its columns orthonormal, and average Q = Mᵀ P. Every rank then
 // has P Qᵀ, the approximation of the mean. Vectors (biases, batch norms) are averaged as they are.
 #include <algorithm>
-#include <cstring>
 
 #include "trainer/updaters/compressed.h"
 #include "trainer/updaters/low_rank.h"

@@ -2,7 +2,6 @@
 // Averages parts of the gradient while this thread goes on: in a second thread, or in a stream of a GPU.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>

@@ -3,7 +3,6 @@
 // steps (Stich, Cordonnier and Jaggi, arXiv 1809.07599; Lin et al., arXiv 1712.01887, without momentum correction). k
 // is a share of all parameters. The mean is over all ranks: a value that one rank of n sends counts 1/n.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "trainer/core/error.h"

@@ -2,6 +2,8 @@
 #include "viewer/drawing/labels.h"
 
 #include <QFontMetrics>
+#include <QHelpEvent>
+#include <QToolTip>
 
 #include "viewer/drawing/palette.h"
 #include "viewer/session/run.h"
@@ -114,6 +116,11 @@ QString tooltip_line(const QString& key, const QString& value) {
 
 QString tooltip(const QString& title, const QString& lines) {
   return QString("<b>%1</b><table>%2</table>").arg(title.toHtmlEscaped(), lines);
+}
+
+void show_tooltip(QEvent* event, QWidget& widget, const std::function<QString(const QPoint&)>& text_at) {
+  const auto* help = static_cast<QHelpEvent*>(event);
+  QToolTip::showText(help->globalPos(), text_at(help->pos()), &widget);  // an empty text hides it
 }
 
 }  // namespace paceline::viewer

@@ -10,6 +10,8 @@
 #include <QStaticText>
 #include <QString>
 #include <QStringList>
+#include <QWidget>
+#include <functional>
 
 #include "analysis/trace/trace.h"
 #include "viewer/session/time_axis.h"
@@ -83,5 +85,7 @@ class CommonPrefixes {
 QString tooltip_line(const QString& key, const QString& value);
 // A bold title over such lines.
 QString tooltip(const QString& title, const QString& lines);
+// Answers a ToolTip event with the text of what is at its place; none is shown where that is empty.
+void show_tooltip(QEvent* event, QWidget& widget, const std::function<QString(const QPoint&)>& text_at);
 
 }  // namespace paceline::viewer

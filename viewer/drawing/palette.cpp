@@ -2,6 +2,7 @@
 #include "viewer/drawing/palette.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -49,37 +50,34 @@ Theme Theme::of(const QPalette& palette) {
   return theme;
 }
 
+namespace palette {
+
+struct PhaseColour {
+  QRgb light, dark;
+};
+// By the numbers of Phase.
+constexpr PhaseColour phases[] = {
+    {0xff656c77, 0xff6e7680},  // startup
+    {0xffe69f00, 0xffe69f00},  // preprocess
+    {0xff56b4e9, 0xff56b4e9},  // forward
+    {0xff0072b2, 0xff077bc2},  // backward
+    {0xff009e73, 0xff05a867},  // optimizer
+    {0xffd55e00, 0xffd55e00},  // communication
+    {0xffcc79a7, 0xffcc79a7},  // evaluate
+    {0xff882255, 0xff7d116f},  // checkpoint
+    {0xfff0e442, 0xfff0e442},  // copy
+    {0xff7a5230, 0xff865d3b},  // launch
+    {0xffebeff4, 0xff343b44},  // idle
+    {0xffb9c0ca, 0xff565f6b},  // other
+};
+static_assert(std::size(phases) == analysis::phase_count);
+
+}  // namespace palette
+
 QRgb phase_colour(Phase phase, const Theme& theme) {
-  if (theme.chosen != nullptr && theme.chosen->phases[static_cast<std::size_t>(phase)] != 0) {
-    return theme.chosen->phases[static_cast<std::size_t>(phase)];
-  }
-  switch (phase) {
-    case Phase::startup:
-      return theme.dark ? 0xff6e7680 : 0xff656c77;
-    case Phase::preprocess:
-      return 0xffe69f00;
-    case Phase::forward:
-      return 0xff56b4e9;
-    case Phase::backward:
-      return theme.dark ? 0xff077bc2 : 0xff0072b2;
-    case Phase::optimizer:
-      return theme.dark ? 0xff05a867 : 0xff009e73;
-    case Phase::communication:
-      return 0xffd55e00;
-    case Phase::evaluate:
-      return 0xffcc79a7;
-    case Phase::checkpoint:
-      return theme.dark ? 0xff7d116f : 0xff882255;
-    case Phase::copy:
-      return 0xfff0e442;
-    case Phase::launch:
-      return theme.dark ? 0xff865d3b : 0xff7a5230;
-    case Phase::idle:
-      return theme.dark ? 0xff343b44 : 0xffebeff4;
-    case Phase::other:
-      return theme.dark ? 0xff565f6b : 0xffb9c0ca;
-  }
-  return 0xffb9c0ca;
+  const auto number = static_cast<std::size_t>(phase);
+  if (theme.chosen != nullptr && theme.chosen->phases[number] != 0) return theme.chosen->phases[number];
+  return theme.dark ? palette::phases[number].dark : palette::phases[number].light;
 }
 
 QString phase_text(Phase phase) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "viewer/text/time_text.h"
 

@@ -16,42 +16,31 @@ using analysis::CpuTimes;
 using analysis::ThreadState;
 using analysis::ThreadStates;
 
-// Strong where a thread had no CPU, pale where it had nothing to do. Their lightness alone tells them apart.
+namespace state_strip {
+
+struct StateLooks {
+  const char* text;
+  QRgb light, dark;
+  double CpuTimes::*time_ns;
+};
+// By the numbers of ThreadState. Strong where a thread had no CPU, pale where it had nothing to do. Their lightness
+// alone tells them apart.
+constexpr StateLooks states[] = {{"running", 0xff3f9b6b, 0xff2f9a70, &CpuTimes::running_ns},
+                                 {"waiting for a CPU", 0xff9c0019, 0xffffb8a8, &CpuTimes::waiting_ns},
+                                 {"blocked", 0xffdfe4ea, 0xff343b44, &CpuTimes::blocked_ns}};
+
+const StateLooks& looks_of(ThreadState state) { return states[static_cast<std::size_t>(state)]; }
+
+}  // namespace state_strip
+
 QRgb state_colour(ThreadState state, const Theme& theme) {
-  switch (state) {
-    case ThreadState::running:
-      return theme.dark ? 0xff2f9a70 : 0xff3f9b6b;
-    case ThreadState::waiting:
-      return theme.dark ? 0xffffb8a8 : 0xff9c0019;
-    case ThreadState::blocked:
-      return theme.dark ? 0xff343b44 : 0xffdfe4ea;
-  }
-  return theme.background;
+  const auto& looks = state_strip::looks_of(state);
+  return theme.dark ? looks.dark : looks.light;
 }
 
-QString state_text(ThreadState state) {
-  switch (state) {
-    case ThreadState::running:
-      return "running";
-    case ThreadState::waiting:
-      return "waiting for a CPU";
-    case ThreadState::blocked:
-      return "blocked";
-  }
-  return {};
-}
+QString state_text(ThreadState state) { return state_strip::looks_of(state).text; }
 
-double time_in(const CpuTimes& times, ThreadState state) {
-  switch (state) {
-    case ThreadState::running:
-      return times.running_ns;
-    case ThreadState::waiting:
-      return times.waiting_ns;
-    case ThreadState::blocked:
-      return times.blocked_ns;
-  }
-  return 0;
-}
+double time_in(const CpuTimes& times, ThreadState state) { return times.*state_strip::looks_of(state).time_ns; }
 
 namespace state_strip {
 

@@ -2,7 +2,6 @@
 #include "viewer/merging/merge_dialog.h"
 
 #include <QDialogButtonBox>
-#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>

@@ -9,7 +9,6 @@
 #include <QWidget>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <vector>
 

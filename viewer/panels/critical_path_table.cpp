@@ -5,7 +5,6 @@
 
 #include "analysis/graph/critical_path.h"
 #include "viewer/panels/tables.h"
-#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace critical_path_table {
@@ -35,25 +34,10 @@ std::shared_ptr<const Path> path_of(const Run& run, Kept& kept) {
 }
 
 QString cause_text(DependencyKind kind) {
-  switch (kind) {
-    case DependencyKind::collective:
-      return "transfer of a collective";
-    case DependencyKind::message:
-      return "transfer of a message";
-    case DependencyKind::send:
-      return "end of a blocking send";
-    case DependencyKind::launch:
-      return "launch of work on the device";
-    case DependencyKind::stream:
-      return "another stream's work";
-    case DependencyKind::device_wait:
-      return "wait for the device";
-    case DependencyKind::hand_over:
-      return "hand-over to a helper thread";
-    case DependencyKind::helper:
-      return "wait for a helper thread";
-  }
-  return {};
+  constexpr const char* texts[] = {"transfer of a collective",     "transfer of a message",   "end of a blocking send",
+                                   "launch of work on the device", "another stream's work",   "wait for the device",
+                                   "hand-over to a helper thread", "wait for a helper thread"};
+  return texts[static_cast<std::size_t>(kind)];
 }
 
 // Where it ran, or where a transfer arrived.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/panels/flame_chart.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -136,9 +134,10 @@ QRgb FlameChart::colour_of(std::uint32_t at, const Theme& theme) const {
 
 bool FlameChart::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const auto node = at(help->pos());
-  QToolTip::showText(help->globalPos(), node ? text_of(*node) : QString(), this);  // an empty text hides it
+  show_tooltip(event, *this, [this](const QPoint& position) {
+    const auto node = at(position);
+    return node ? text_of(*node) : QString();
+  });
   return true;
 }
 

@@ -15,11 +15,11 @@ std::uint32_t FlameTree::add(std::uint32_t parent) {
   return made;
 }
 
-std::uint32_t FlameTree::group(const QString& name) {
-  for (const std::uint32_t one : nodes[0].children) {
+std::uint32_t FlameTree::group(const QString& name, std::uint32_t parent) {
+  for (const std::uint32_t one : nodes[parent].children) {
     if (nodes[one].group == name) return one;
   }
-  const std::uint32_t made = add(0);
+  const std::uint32_t made = add(parent);
   nodes[made].group = name;
   return made;
 }

@@ -40,8 +40,8 @@ struct FlameTree {
 
   // Adds a node below another one.
   std::uint32_t add(std::uint32_t parent);
-  // The group of this name below the root.
-  std::uint32_t group(const QString& name);
+  // The group of this name below the root, or another node.
+  std::uint32_t group(const QString& name, std::uint32_t parent = 0);
   // Sets the widths and sorts the children. Each set of a difference is as wide as the other one.
   void finish();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slices and marks that the last search found.
 #include "viewer/panels/tables.h"
-#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace hits_table {

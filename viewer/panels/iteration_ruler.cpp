@@ -2,17 +2,14 @@
 #include "viewer/panels/iteration_ruler.h"
 
 #include <QFontMetrics>
-#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "analysis/statistics/statistics.h"
-#include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 #include "viewer/text/time_text.h"
 
@@ -109,17 +106,15 @@ void IterationRuler::paintEvent(QPaintEvent*) {
 
 bool IterationRuler::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const RunIteration* iteration = at(help->pos().x());
-  if (iteration == nullptr) {
-    QToolTip::hideText();
-  } else {
-    const QString text = iteration->finished
-                             ? tooltip_line("mean over the ranks", duration_text(iteration->duration_ns())) +
-                                   tooltip_line("95th percentile", duration_text(slow_ns_))
-                             : tooltip_line("not in the figures", "not all ranks finished it");
-    QToolTip::showText(help->globalPos(), tooltip(QString("Iteration %1").arg(iteration->number), text));
-  }
+  show_tooltip(event, *this, [this](const QPoint& position) {
+    const RunIteration* iteration = at(position.x());
+    if (iteration == nullptr) return QString();
+    const QString lines = iteration->finished
+                              ? tooltip_line("mean over the ranks", duration_text(iteration->duration_ns())) +
+                                    tooltip_line("95th percentile", duration_text(slow_ns_))
+                              : tooltip_line("not in the figures", "not all ranks finished it");
+    return tooltip(QString("Iteration %1").arg(iteration->number), lines);
+  });
   return true;
 }
 

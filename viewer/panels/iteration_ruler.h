@@ -4,7 +4,6 @@
 #pragma once
 
 #include <QWidget>
-#include <optional>
 #include <vector>
 
 #include "viewer/drawing/labels.h"

@@ -2,10 +2,9 @@
 // A panel that computes nothing before it is first seen, and nothing while it is hidden behind another tab.
 #pragma once
 
-#include <QHelpEvent>
-#include <QToolTip>
 #include <QWidget>
 
+#include "viewer/drawing/labels.h"
 #include "viewer/panels/sight.h"
 #include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
@@ -30,8 +29,7 @@ class LazyPanel : public QWidget {
   virtual QString tip_at(const QPoint&) const { return {}; }
   bool event(QEvent* event) override {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-    const auto* help = static_cast<QHelpEvent*>(event);
-    QToolTip::showText(help->globalPos(), tip_at(help->pos()), this);  // an empty text hides it
+    show_tooltip(event, *this, [this](const QPoint& position) { return tip_at(position); });
     return true;
   }
   void showEvent(QShowEvent* event) override {

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/text/time_text.h"

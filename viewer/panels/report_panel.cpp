@@ -4,7 +4,6 @@
 #include <QCoreApplication>
 #include <QFontDatabase>
 #include <QTextDocument>
-#include <QThread>
 #include <QVBoxLayout>
 #include <memory>
 #include <utility>

@@ -74,7 +74,7 @@ class Builder {
 
   // Stacks that differ in nothing but the lines share a node.
   std::uint32_t node_of(analysis::StackId stack, std::uint32_t top, std::vector<std::uint32_t>& of_stack) {
-    if (stack == 0) return unknown_node(top);
+    if (stack == 0) return tree_.group("no function is known", top);
     path_.clear();
     for (; stack != 0 && of_stack[stack] == 0; stack = run_.trace.stacks.caller(stack)) path_.push_back(stack);
     std::uint32_t node = stack == 0 ? top : of_stack[stack];
@@ -92,15 +92,6 @@ class Builder {
     const std::uint32_t made = tree_.add(parent);
     tree_.nodes[made].name = frame.function;
     tree_.nodes[made].file = frame.file;
-    return made;
-  }
-  std::uint32_t unknown_node(std::uint32_t top) {
-    const QString text = "no function is known";
-    for (const std::uint32_t one : tree_.nodes[top].children) {
-      if (tree_.nodes[one].group == text) return one;
-    }
-    const std::uint32_t made = tree_.add(top);
-    tree_.nodes[made].group = text;
     return made;
   }
 

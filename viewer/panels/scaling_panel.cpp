@@ -17,7 +17,6 @@
 #include "analysis/run/read_run.h"
 #include "analysis/scaling/laws.h"
 #include "analysis/scaling/runs_table.h"
-#include "profiler/format/error.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 #include "viewer/text/cut_label.h"

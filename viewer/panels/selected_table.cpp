@@ -2,7 +2,6 @@
 // Sums of the selected slices by name: of several slices, else of those that begin in the selected range or box.
 #include "viewer/panels/slice_sums.h"
 #include "viewer/panels/tables.h"
-#include "viewer/text/time_text.h"
 
 namespace paceline::viewer {
 namespace selected_table {

@@ -5,8 +5,6 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QSignalBlocker>
-#include <QVBoxLayout>
 #include <cmath>
 
 #include "analysis/report/changes.h"

@@ -10,7 +10,6 @@
 #include <QSpinBox>
 #include <QTextEdit>
 #include <memory>
-#include <vector>
 
 #include "analysis/graph/what_if.h"
 #include "viewer/panels/lazy_panel.h"

@@ -3,7 +3,6 @@
 
 #include <QKeySequence>
 #include <QStringList>
-#include <algorithm>
 
 #include "viewer/session/recent_runs.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
-#include <utility>
 
 namespace paceline::viewer {
 

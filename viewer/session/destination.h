@@ -3,7 +3,6 @@
 #pragma once
 
 #include <QString>
-#include <cstdint>
 #include <vector>
 
 #include "viewer/session/view_state.h"

@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "analysis/clocks/alignment.h"
-#include "analysis/load/merge.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"

@@ -7,7 +7,6 @@
 #include <QJsonObject>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace paceline::viewer {

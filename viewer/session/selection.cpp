@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "viewer/session/arrangement.h"
-#include "viewer/session/visible_time.h"
-
 namespace paceline::viewer {
 
 void Selection::select(std::optional<SliceRef> slice) {

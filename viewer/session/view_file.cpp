@@ -2,7 +2,6 @@
 #include "viewer/session/view_file.h"
 
 #include <QDir>
-#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>

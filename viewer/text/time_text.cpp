@@ -2,7 +2,6 @@
 #include "viewer/text/time_text.h"
 
 #include <QRegularExpression>
-#include <QStringList>
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -2,10 +2,8 @@
 #include "viewer/timeline/accessible_timeline.h"
 
 #include <QAccessibleWidget>
-#include <algorithm>
 #include <vector>
 
-#include "viewer/text/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {

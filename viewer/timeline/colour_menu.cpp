@@ -4,7 +4,6 @@
 #include <QApplication>
 #include <QColorDialog>
 #include <QPixmap>
-#include <vector>
 
 #include "viewer/drawing/colour_vision.h"
 #include "viewer/drawing/palette.h"

@@ -2,7 +2,6 @@
 #include "viewer/timeline/links.h"
 
 #include <algorithm>
-#include <string>
 #include <tuple>
 
 #include "analysis/communication/messages.h"

@@ -3,7 +3,6 @@
 
 #include <QPainterPath>
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "viewer/drawing/labels.h"

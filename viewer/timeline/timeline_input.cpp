@@ -2,21 +2,19 @@
 // What the mouse, the wheel and the keys do to the timeline. The table of keys is in session/actions.cpp.
 #include <QApplication>
 #include <QContextMenuEvent>
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QScrollBar>
-#include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "analysis/text/numbers.h"
+#include "viewer/drawing/labels.h"
 #include "viewer/session/actions.h"
 #include "viewer/session/recent_runs.h"
-#include "viewer/text/time_text.h"
 #include "viewer/timeline/colour_menu.h"
 #include "viewer/timeline/timeline_widget.h"
 
@@ -319,13 +317,7 @@ bool TimelineWidget::viewportEvent(QEvent* event) {
     set_pointer(std::nullopt);
     viewport()->update();
   } else if (event->type() == QEvent::ToolTip) {
-    const auto* help = static_cast<QHelpEvent*>(event);
-    const QString text = tooltip_at(help->pos());
-    if (text.isEmpty()) {
-      QToolTip::hideText();
-    } else {
-      QToolTip::showText(help->globalPos(), text, viewport());
-    }
+    show_tooltip(event, *viewport(), [this](const QPoint& position) { return tooltip_at(position); });
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/text/numbers.h"
 #include "viewer/text/time_text.h"
 
 namespace paceline::viewer {

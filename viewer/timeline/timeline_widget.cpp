@@ -7,9 +7,7 @@
 #include <QPainter>
 #include <QScrollBar>
 #include <algorithm>
-#include <cmath>
 
-#include "viewer/text/time_text.h"
 #include "viewer/timeline/overlay.h"
 
 namespace paceline::viewer {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the window that opens two runs on one page.
 #include <QTabWidget>
-#include <algorithm>
 #include <utility>
 
 #include "viewer/comparison/choose_runs.h"

@@ -7,20 +7,17 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QLabel>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
-#include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "viewer/drawing/appearance.h"
-#include "viewer/session/actions.h"
 #include "viewer/session/loader.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"

@@ -35,12 +35,6 @@ std::vector<int> ranks_in(std::string_view list) {
   return ranks;
 }
 
-std::uint64_t identity_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 }  // namespace
 
 bool Collective::take(std::string_view key, std::string_view value) {
@@ -141,7 +135,7 @@ void Collectives::add_stream_groups(const Header& header) {
   for (auto& [stream, group] : stream_groups_) {
     const std::string text = fmt::format("NCCL stream {}", ++number);
     group = {rank_.names().intern(text), members};
-    rank_.add_communicator({group.text, identity_of(text), members});
+    rank_.add_communicator({group.text, name_identity(text), members});
   }
 }
 
@@ -181,12 +175,12 @@ Collectives::Group Collectives::group_of(const Collective& collective, const Hea
     if (!ranks.empty() && list.size() <= 40) {
       text += fmt::format(" of {} {}", ranks.size() == 1 ? "rank" : "ranks", list);
     } else if (!ranks.empty()) {
-      text += fmt::format(" of {} ranks, {:016x}", members, identity_of(identity));
+      text += fmt::format(" of {} ranks, {:016x}", members, name_identity(identity));
     }
   }
   const auto own = std::ranges::find(ranks, own_rank);
   found->second = {rank_.names().intern(text), members};
-  rank_.add_communicator({found->second.text, identity_of(identity), members},
+  rank_.add_communicator({found->second.text, name_identity(identity), members},
                          complete && own != ranks.end() ? static_cast<std::int32_t>(own - ranks.begin()) : -1);
   return found->second;
 }

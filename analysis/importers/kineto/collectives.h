@@ -65,7 +65,6 @@ class Collectives {
     steps_.push_back({start_ns, end_ns, number});
   }
 
-  bool has_kernels() const { return !kernels_.empty(); }
   // Whether finish() wants to know when the kernels were launched.
   bool wants_launches() const;
   void add_launch(std::uint64_t correlation, std::int64_t time_ns, std::uint32_t thread) {

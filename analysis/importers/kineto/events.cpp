@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
-#include "analysis/importers/kineto/kinds.h"
 #include "analysis/importers/kineto/values.h"
+#include "analysis/trace/communicators.h"
 
 namespace paceline::analysis::kineto {
 namespace {
@@ -23,9 +22,7 @@ std::string_view domain_of(const EventFields& fields) {
 // "0x7f10" and other texts as numbers: equal texts have equal numbers.
 std::uint64_t id_of(std::string_view text) {
   if (const auto value = number(text); value && value->type != ValueType::real) return value->bits;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+  return name_identity(text);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <iterator>
 #include <map>
-#include <optional>
 
 #include "analysis/importers/kineto/values.h"
 

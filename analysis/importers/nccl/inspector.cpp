@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "analysis/importers/flight_recorder/values.h"
 #include "analysis/importers/nccl/facts.h"

@@ -4,7 +4,6 @@
 // answer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <tuple>
 
 #include "analysis/importers/flight_recorder/values.h"

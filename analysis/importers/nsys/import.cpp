@@ -4,17 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 
 namespace paceline::analysis {
 namespace nsys_import {
 
-constexpr const char* kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL";
-constexpr const char* copy_table = "CUPTI_ACTIVITY_KIND_MEMCPY";
-constexpr const char* set_table = "CUPTI_ACTIVITY_KIND_MEMSET";
-constexpr const char* graph_table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
-constexpr const char* wait_table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* call_table = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr std::int64_t runtime_class = 0, driver_class = 1;
 
@@ -172,29 +166,40 @@ bool NsysImport::read_times(const Rows& row, const char* table, std::int64_t& st
   return false;
 }
 
-NsysImport::Process* NsysImport::read_work(const Rows& row, const char* table, ProcessTracks::Work& work) {
-  if (!read_times(row, table, work.start_ns, work.end_ns)) return nullptr;
-  work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-  work.correlation = row.integer(5);
-  return process(process_of(row, 6), true);
+void NsysImport::each_work(const char* table, std::initializer_list<std::string_view> further, const AddWork& add) {
+  std::vector<std::string_view> columns = {"start",    "end",           "deviceId",  "contextId",
+                                           "streamId", "correlationId", "globalPid", "graphNodeId"};
+  columns.insert(columns.end(), further);
+  Rows row = database_.rows(table, columns);
+  while (row.next()) {
+    ProcessTracks::Work work;
+    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
+    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
+    work.correlation = row.integer(5), work.graph_node = row.integer(7);
+    Process* of = process(process_of(row, 6), true);
+    if (of == nullptr) continue;
+    add(row, *of, work);
+    ++of->tracks.rank().info().cuda_events;
+  }
+}
+
+void NsysImport::each_call(const char* table, const AddCall& add) {
+  Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
+  while (row.next()) {
+    std::int64_t start_ns = 0, end_ns = 0;
+    if (row.is_null(2) || !read_times(row, table, start_ns, end_ns)) continue;
+    Process* of = process(nsys_process(row.integer(2)), false);
+    if (of != nullptr) add(of->tracks, nsys_tid(row.integer(2)), {start_ns, end_ns}, capture_.string(row.integer(3)));
+  }
 }
 
 void NsysImport::read_kernels() {
-  const char* table = nsys_import::kernel_table;
-  Rows row =
-      database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
-                             "graphNodeId", "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY",
-                             "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    Process* of = read_work(row, table, work);
-    if (of == nullptr) continue;
-    work.graph_node = row.integer(7);
+  const auto add = [&](const Rows& row, Process& of, const ProcessTracks::Work& work) {
     const int name_column = row.is_null(8) ? 9 : 8;
-    const auto [kind, fresh] = of->kernels.try_emplace(row.integer(name_column), 0);
+    const auto [kind, fresh] = of.kernels.try_emplace(row.integer(name_column), 0);
     if (fresh) {
       const std::string_view name = capture_.string(row.integer(name_column));
-      kind->second = of->tracks.rank().kind(name.empty() ? "kernel" : name, "cuda", "kernel");
+      kind->second = of.tracks.rank().kind(name.empty() ? "kernel" : name, "cuda", "kernel");
     }
     ProcessTracks::Shape shape;
     shape.grid = {row.integer(10), row.integer(11), row.integer(12)};
@@ -202,11 +207,14 @@ void NsysImport::read_kernels() {
     shape.registers = row.integer(16);
     shape.shared_bytes =
         row.integer(17) / 2 + row.integer(18) / 2 < (std::int64_t{1} << 61) ? row.integer(17) + row.integer(18) : 0;
-    of->tracks.add_kernel(work, kind->second, shape);
-    const Vocabulary& words = of->tracks.rank().vocabulary();
-    of->nccl.add_kernel(words.names[words.kinds[kind->second].name], work.correlation, work.start_ns, work.end_ns);
-    ++of->tracks.rank().info().cuda_events;
-  }
+    of.tracks.add_kernel(work, kind->second, shape);
+    const Vocabulary& words = of.tracks.rank().vocabulary();
+    of.nccl.add_kernel(words.names[words.kinds[kind->second].name], work.correlation, work.start_ns, work.end_ns);
+  };
+  each_work("CUPTI_ACTIVITY_KIND_KERNEL",
+            {"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
+             "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"},
+            add);
 }
 
 std::optional<std::string> NsysImport::copy_label(std::int64_t kind) {
@@ -220,15 +228,7 @@ std::optional<std::string> NsysImport::copy_label(std::int64_t kind) {
 }
 
 void NsysImport::read_copies() {
-  const char* table = nsys_import::copy_table;
-  Rows row =
-      database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
-                             "graphNodeId", "bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    Process* of = read_work(row, table, work);
-    if (of == nullptr) continue;
-    work.graph_node = row.integer(7);
+  const auto add = [&](const Rows& row, Process& of, const ProcessTracks::Work& work) {
     const std::optional<std::string> label = copy_label(row.integer(9));
     ProcessTracks::Copy copy;
     copy.kind = row.integer(9) < 0 || label ? 0 : static_cast<std::uint32_t>(row.integer(9));
@@ -236,42 +236,29 @@ void NsysImport::read_copies() {
     copy.from_device = nsys_import::device(row, 12), copy.to_device = nsys_import::device(row, 13);
     copy.bytes = row.integer(8);
     if (label) copy.name = *label;
-    of->tracks.add_copy(work, copy);
-    ++of->tracks.rank().info().cuda_events;
-  }
+    of.tracks.add_copy(work, copy);
+  };
+  each_work("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"},
+            add);
 }
 
 void NsysImport::read_sets() {
-  const char* table = nsys_import::set_table;
-  Rows row = database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
-                                    "graphNodeId", "bytes", "memKind"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    Process* of = read_work(row, table, work);
-    if (of == nullptr) continue;
-    work.graph_node = row.integer(7);
-    const auto kind = row.is_null(9) ? std::nullopt : std::optional(nsys_import::memory_kind(row, 9));
-    of->tracks.add_set(work, row.integer(8), kind);
-    ++of->tracks.rank().info().cuda_events;
-  }
+  each_work("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind"},
+            [](const Rows& row, Process& of, const ProcessTracks::Work& work) {
+              const auto kind = row.is_null(9) ? std::nullopt : std::optional(nsys_import::memory_kind(row, 9));
+              of.tracks.add_set(work, row.integer(8), kind);
+            });
 }
 
 void NsysImport::read_graphs() {
-  const char* table = nsys_import::graph_table;
-  Rows row = database_.rows(
-      table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphId"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    Process* of = read_work(row, table, work);
-    if (of == nullptr) continue;
-    of->tracks.add_graph(work, row.integer(7));
-    ++of->tracks.rank().info().cuda_events;
-  }
+  each_work(
+      "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {"graphId"},
+      [](const Rows& row, Process& of, const ProcessTracks::Work& work) { of.tracks.add_graph(work, row.integer(8)); });
 }
 
 // A wait is inside the call with the same correlation, which gets the stream as an argument.
 void NsysImport::read_waits() {
-  Rows row = database_.rows(nsys_import::wait_table, {"globalPid", "correlationId", "streamId"});
+  Rows row = database_.rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"globalPid", "correlationId", "streamId"});
   while (row.next()) {
     if (row.is_null(1) || row.is_null(2) || row.integer(2) < 0 || row.integer(2) >= 0xffff'ffff) continue;
     Process* of = process(process_of(row, 0), false);
@@ -329,27 +316,16 @@ void NsysImport::read_calls() {
 }
 
 void NsysImport::read_library_calls(const char* table, const char* domain) {
-  Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
-  while (row.next()) {
-    std::int64_t start_ns = 0, end_ns = 0;
-    if (!read_times(row, table, start_ns, end_ns)) continue;
-    Process* of = process(nsys_process(row.integer(2)), false);
-    if (of == nullptr) continue;
-    of->tracks.thread(nsys_tid(row.integer(2))).add_slice(start_ns, end_ns, capture_.string(row.integer(3)), domain);
-  }
+  each_call(table, [&](ProcessTracks& of, std::uint64_t thread, const TimeInterval& time, std::string_view name) {
+    of.thread(thread).add_slice(time.start_ns, time.end_ns, name, domain);
+  });
 }
 
 void NsysImport::read_overhead() {
-  const char* table = "PROFILER_OVERHEAD";
-  Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
-  while (row.next()) {
-    std::int64_t start_ns = 0, end_ns = 0;
-    if (!read_times(row, table, start_ns, end_ns)) continue;
-    Process* of = process(nsys_process(row.integer(2)), false);
-    if (of == nullptr) continue;
-    TrackBuilder& track = of->tracks.extra(TrackKind::thread, "profiler overhead");
-    track.add_slice(start_ns, end_ns, capture_.string(row.integer(3)), "cuda", "overhead");
-  }
+  each_call("PROFILER_OVERHEAD", [](ProcessTracks& of, std::uint64_t, const TimeInterval& time, std::string_view name) {
+    TrackBuilder& track = of.extra(TrackKind::thread, "profiler overhead");
+    track.add_slice(time.start_ns, time.end_ns, name, "cuda", "overhead");
+  });
 }
 
 // Samples belong to a GPU and not to a process, so the first rank of the export has them.

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "analysis/importers/sqlite/database.h"
 #include "analysis/importers/sqlite/process_tracks.h"
 #include "analysis/importers/sqlite/read_files.h"
+#include "analysis/trace/intervals.h"
 
 namespace paceline::analysis {
 
@@ -60,9 +63,13 @@ class NsysImport {
   // The times in columns 0 and 1. Counts what cannot be used.
   bool read_times(const Rows& row, const char* table, std::int64_t& start_ns, std::int64_t& end_ns);
 
-  // start, end, deviceId, contextId, streamId, correlationId and globalPid, the first columns of GPU work. Returns
-  // its process; nullptr where the row cannot be used.
-  Process* read_work(const Rows& row, const char* table, ProcessTracks::Work& work);
+  // Visits the work of GPUs in the table. Columns 0 to 7 are in `Work` already; from 8 on the row has the further ones.
+  using AddWork = std::function<void(const Rows& row, Process& of, const ProcessTracks::Work& work)>;
+  void each_work(const char* table, std::initializer_list<std::string_view> further, const AddWork& add);
+  // Visits the calls of threads in the table.
+  using AddCall =
+      std::function<void(ProcessTracks& of, std::uint64_t thread, const TimeInterval& time, std::string_view name)>;
+  void each_call(const char* table, const AddCall& add);
 
   void read_kernels();
   void read_copies();

@@ -13,27 +13,12 @@
 #include "analysis/importers/scheduling.h"
 
 namespace paceline::analysis {
-namespace nsys_system {
-
-constexpr const char* domain = "os";
-
-std::string label(std::int64_t global_thread, const char* what) {
-  return fmt::format("thread {}, {}", nsys_tid(global_thread), what);
-}
-
-}  // namespace nsys_system
 
 void NsysImport::read_system_calls() {
-  const char* table = "OSRT_API";
-  Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
-  while (row.next()) {
-    std::int64_t start_ns = 0, end_ns = 0;
-    if (row.is_null(2) || !read_times(row, table, start_ns, end_ns)) continue;
-    Process* of = process(nsys_process(row.integer(2)), false);
-    if (of == nullptr) continue;
-    TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(row.integer(2), "system calls"));
-    track.add_slice(start_ns, end_ns, capture_.string(row.integer(3)), nsys_system::domain, "call");
-  }
+  each_call("OSRT_API", [](ProcessTracks& of, std::uint64_t thread, const TimeInterval& time, std::string_view name) {
+    TrackBuilder& track = of.extra(TrackKind::copy, fmt::format("thread {}, system calls", thread));
+    track.add_slice(time.start_ns, time.end_ns, name, "os", "call");
+  });
 }
 
 // The export does not say why a thread left its CPU, so it is taken as blocked until it comes back.

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "analysis/importers/cuda_names.h"
 #include "analysis/importers/nvprof/calls.h"
@@ -116,20 +116,24 @@ bool NvprofImport::read_times(const Rows& row, const char* table, std::int64_t& 
   return false;
 }
 
-void NvprofImport::read_work(const Rows& row, ProcessTracks::Work& work) const {
-  work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-  work.correlation = row.integer(5), work.graph_node = row.integer(6);
+void NvprofImport::each_work(const char* table, std::initializer_list<std::string_view> further, const AddWork& add) {
+  std::vector<std::string_view> columns = {"start",    "end",           "deviceId",   "contextId",
+                                           "streamId", "correlationId", "graphNodeId"};
+  columns.insert(columns.end(), further);
+  Rows row = database_.rows(table, columns);
+  while (row.next()) {
+    ProcessTracks::Work work;
+    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
+    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
+    work.correlation = row.integer(5), work.graph_node = row.integer(6);
+    add(row, work);
+    ++rank_.info().cuda_events;
+  }
 }
 
 void NvprofImport::read_kernels(const char* table) {
   std::unordered_map<std::int64_t, KindId> kinds;  // by string
-  Rows row = database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "graphNodeId",
-                                    "name", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
-                                    "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    read_work(row, work);
+  const auto add = [&](const Rows& row, const ProcessTracks::Work& work) {
     const auto [kind, fresh] = kinds.try_emplace(row.integer(7), 0);
     if (fresh) {
       const std::string name = demangled(string(row.integer(7)));
@@ -141,17 +145,15 @@ void NvprofImport::read_kernels(const char* table) {
     shape.registers = row.integer(14);
     shape.shared_bytes = std::int64_t{nvprof_import::small(row.integer(15))} + nvprof_import::small(row.integer(16));
     process(pid_).add_kernel(work, kind->second, shape);
-    ++rank_.info().cuda_events;
-  }
+  };
+  each_work(table,
+            {"name", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
+             "staticSharedMemory", "dynamicSharedMemory"},
+            add);
 }
 
 void NvprofImport::read_copies(const char* table) {
-  Rows row = database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "graphNodeId",
-                                    "bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    read_work(row, work);
+  const auto add = [&](const Rows& row, const ProcessTracks::Work& work) {
     ProcessTracks::Copy copy;
     copy.bytes = row.integer(7);
     copy.kind = nvprof_import::small(row.integer(8));
@@ -159,22 +161,15 @@ void NvprofImport::read_copies(const char* table) {
     if (!row.is_null(11)) copy.from_device = nvprof_import::small(row.integer(11));
     if (!row.is_null(12)) copy.to_device = nvprof_import::small(row.integer(12));
     process(pid_).add_copy(work, copy);
-    ++rank_.info().cuda_events;
-  }
+  };
+  each_work(table, {"bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"}, add);
 }
 
 void NvprofImport::read_sets() {
-  const char* table = nvprof_import::set_table;
-  Rows row = database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "graphNodeId",
-                                    "bytes", "memoryKind"});
-  while (row.next()) {
-    ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    read_work(row, work);
+  each_work(nvprof_import::set_table, {"bytes", "memoryKind"}, [&](const Rows& row, const ProcessTracks::Work& work) {
     const auto kind = row.is_null(8) ? std::nullopt : std::optional(nvprof_import::small(row.integer(8)));
     process(pid_).add_set(work, row.integer(7), kind);
-    ++rank_.info().cuda_events;
-  }
+  });
 }
 
 // A wait is inside the call with the same correlation, which gets the stream as an argument.

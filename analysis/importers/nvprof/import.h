@@ -2,14 +2,13 @@
 // The events of a database that nvprof made (nvprof -o FILE), which is one rank.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/importers/sqlite/database.h"
@@ -40,8 +39,9 @@ class NvprofImport {
   Thread object_thread(std::int64_t object_kind, std::string_view object) const;
   // The times in columns 0 and 1, from the zero. Counts what cannot be used.
   bool read_times(const Rows& row, const char* table, std::int64_t& start_ns, std::int64_t& end_ns);
-  // deviceId, contextId, streamId, correlationId and graphNodeId from column 2 on.
-  void read_work(const Rows& row, ProcessTracks::Work& work) const;
+  // Visits the work of GPUs in the table. Columns 0 to 6 are in `Work` already; from 7 on the row has the further ones.
+  using AddWork = std::function<void(const Rows& row, const ProcessTracks::Work& work)>;
+  void each_work(const char* table, std::initializer_list<std::string_view> further, const AddWork& add);
 
   void read_kernels(const char* table);
   void read_copies(const char* table);

@@ -2,7 +2,6 @@
 #include "analysis/importers/pace/definitions.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace paceline::analysis {
 namespace {

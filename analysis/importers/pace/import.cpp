@@ -16,12 +16,10 @@
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/file_import.h"
 #include "analysis/importers/pace/gaps.h"
-#include "analysis/importers/pace/processes.h"
 #include "analysis/importers/pace/vocabulary.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/builder.h"
 #include "analysis/trace/parallel.h"
-#include "profiler/format/error.h"
 
 namespace paceline::analysis {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/importers/pace/nvtx.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 

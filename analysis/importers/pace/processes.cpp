@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>

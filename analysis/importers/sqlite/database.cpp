@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "profiler/format/error.h"
 

@@ -3,7 +3,6 @@
 // JavaScript; charts are drawn where it is on.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -14,7 +13,6 @@
 #include "analysis/report/renderings/html_page.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
-#include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 
 namespace paceline::analysis {

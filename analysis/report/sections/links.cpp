@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that carried much less than they are rated at, and collectives too small for a link.
-#include <cctype>
-
+#include "analysis/communication/collectives.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
 #include "analysis/run/run_links.h"
@@ -80,11 +79,7 @@ void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<F
 
 // Buckets of gradients are for allreduces alone.
 const char* larger_calls_text(const std::string& operation) {
-  std::string letters;
-  for (const char c : operation) {
-    if (c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return letters.find("allreduce") != std::string::npos
+  return plain_operation(operation).find("allreduce") != std::string::npos
              ? "Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of DistributedDataParallel)."
              : "Join them to fewer and larger calls; with FSDP, shard larger parts of the model together.";
 }

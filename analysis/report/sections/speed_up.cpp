@@ -123,23 +123,9 @@ void tables(const Report& report, std::vector<Table>& out) {
 }
 
 const char* spread_name(SpreadSource source) {
-  switch (source) {
-    case SpreadSource::none:
-      return "unknown";
-    case SpreadSource::two_repeats:
-      return "two repeats";
-    case SpreadSource::equal_repeats:
-      return "equal repeats";
-    case SpreadSource::few_iterations:
-      return "few iterations";
-    case SpreadSource::iterations:
-      return "iterations of one run";
-    case SpreadSource::repeats:
-      return "repeats";
-    case SpreadSource::given:
-      return "given";
-  }
-  return "";
+  constexpr const char* names[] = {"unknown", "two repeats", "equal repeats", "few iterations", "iterations of one run",
+                                   "repeats", "given"};
+  return names[static_cast<std::size_t>(source)];
 }
 
 Json point_json(const Report& report, const ScalingPoint& point) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/run/index/run_index.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "analysis/phases/losses.h"

@@ -29,7 +29,6 @@ class ReversedModel : public Model {
   void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
     std::copy(plain.rbegin(), plain.rend(), flat.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
   }
-  double forward_flops_per_image() const override { return 0; }
   double train_flops_per_image() const override { return 0; }
 
  private:

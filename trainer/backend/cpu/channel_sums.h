@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "trainer/backend/cpu/bfloat16.h"
 #include "trainer/backend/cpu/onednn.h"

@@ -2,7 +2,6 @@
 #include "trainer/backend/cpu/cpu_model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 #include "trainer/backend/cpu/kernels.h"
@@ -178,7 +177,6 @@ class CpuModel final : public StageModel {
     copy(onednn::plain_layout(onednn::dims(layout)), plain.data(), layout, flat.data() + parameter.offset);
   }
 
-  double forward_flops_per_image() const override { return network_.forward_flops(); }
   double train_flops_per_image() const override { return network_.train_flops(); }
 
  private:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/backend/cpu/onednn.h"
 
-#include <string_view>
-
 namespace paceline::train::onednn {
 namespace {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -117,7 +116,7 @@ class CudaModel final : public Model {
         batch_(options.batch_size),
         classes_(network.layers().back().out.size()),
         label_smoothing_(options.label_smoothing),
-        flops_{network.forward_flops(), network.train_flops()},
+        train_flops_(network.train_flops()),
         input_(stream_, network.layers()[0].out, batch_),
         labels_(device_buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t))),
         losses_(device_buffer(static_cast<std::size_t>(batch_) * 3 * sizeof(double))),
@@ -231,8 +230,7 @@ class CudaModel final : public Model {
     return {};
   }
 
-  double forward_flops_per_image() const override { return flops_[0]; }
-  double train_flops_per_image() const override { return flops_[1]; }
+  double train_flops_per_image() const override { return train_flops_; }
 
  private:
   // In pinned memory, in front of the labels.
@@ -342,7 +340,7 @@ class CudaModel final : public Model {
   CudaNetwork network_;
   const std::int64_t batch_, classes_;
   const double label_smoothing_;
-  const double flops_[2];
+  const double train_flops_;
   DeviceMemory memory_{stream_};
   Input input_;
   Buffer labels_, losses_, score_, host_;

@@ -4,14 +4,9 @@
 #define CUDNN_FRONTEND_SKIP_JSON_LIB  // nothing is serialised; half of the time to compile
 #include <cudnn_frontend.h>
 
-#include <algorithm>
 #include <chrono>
-#include <exception>
 #include <stdexcept>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "trainer/backend/cuda/layout.h"
 #include "trainer/core/error.h"

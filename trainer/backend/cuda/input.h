@@ -3,7 +3,6 @@
 // the next batch while this one is computed. A kernel casts, cuts, mirrors, normalises and changes the layout.
 #pragma once
 
-#include <memory>
 #include <memory_resource>
 #include <span>
 

@@ -14,7 +14,6 @@
 #include <string_view>
 
 #include "trainer/backend/cuda/precision.h"
-#include "trainer/nn/network.h"
 
 namespace paceline::train::cuda {
 

@@ -6,7 +6,6 @@
 
 #include "trainer/backend/cuda/launch.cuh"
 #include "trainer/comm/gpu/numbers.h"
-#include "trainer/core/error.h"
 
 // Not in namespace nccl, so that tools which look for NCCL in kernel names do not find these kernels.
 namespace paceline::train::gradient_numbers {

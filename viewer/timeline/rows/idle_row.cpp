@@ -76,7 +76,7 @@ class IdleRow : public Row {
       const analysis::Rank& of = run->trace.ranks[rank];
       const auto streams = streams_of(of);
       const auto stream = std::ranges::find(streams, &of.tracks[track], [](const auto& one) { return one.tracks[0]; });
-      auto found = idle_gaps(run->trace, of, *stream, analysis::Correlations(run->trace, of));
+      auto found = idle_gaps(of, *stream, analysis::Correlations(run->trace, of));
       return Causes{{{"host wait", analysis::Phase::launch, IntervalSums(std::move(found.host_wait))},
                      {"kernel wait", analysis::Phase::idle, IntervalSums(std::move(found.kernel_wait))},
                      {"other", analysis::Phase::other, IntervalSums(std::move(found.other))}}};

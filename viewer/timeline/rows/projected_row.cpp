@@ -2,7 +2,6 @@
 // The ranges below a stream of a GPU: each where the work ran that was launched from inside it. A click selects the
 // range on its thread.
 #include <algorithm>
-#include <utility>
 
 #include "analysis/device/projected_ranges.h"
 #include "viewer/text/time_text.h"

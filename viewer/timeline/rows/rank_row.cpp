@@ -122,24 +122,10 @@ class RankRow : public Row {
     return viewer::tooltip(QString("Rank %1: %2").arg(model().rank).arg(phase_text(interval->phase)), lines);
   }
 
-  std::optional<double> edge_near(const RowPoint& point, double slack_ns) override {
-    std::optional<double> nearest;
-    for (const double time : {point.time_ns - slack_ns, point.time_ns, point.time_ns + slack_ns}) {
-      const auto interval = interval_at(time);
-      if (!interval) continue;
-      for (const double edge : {double(interval->start_ns), double(interval->end_ns)}) {
-        const double distance = std::abs(edge - point.time_ns);
-        if (distance <= slack_ns && (!nearest || distance < std::abs(*nearest - point.time_ns))) nearest = edge;
-      }
-    }
-    return nearest;
-  }
-
-  std::optional<TimeRange> range_at(double time_ns) const override {
+  std::optional<analysis::TimeInterval> interval_around(double time_ns) const override {
     const auto interval = interval_at(time_ns);
     if (!interval) return std::nullopt;
-    const auto begin = static_cast<double>(interval->start_ns), end = static_cast<double>(interval->end_ns);
-    return TimeRange{begin - (end - begin) / 4, end + (end - begin) / 4};
+    return analysis::TimeInterval{interval->start_ns, interval->end_ns};
   }
 
  private:

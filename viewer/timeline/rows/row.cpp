@@ -2,6 +2,7 @@
 #include "viewer/timeline/rows/row.h"
 
 #include <QFontMetrics>
+#include <cmath>
 
 namespace paceline::viewer {
 
@@ -24,6 +25,26 @@ void RowCanvas::arrow(int x, int y_middle, bool folded) {
 }
 
 QRect RowCanvas::name_box() const { return {header_left, y, names_width - header_left - header_margin, height}; }
+
+std::optional<TimeRange> Row::range_at(double time_ns) const {
+  const auto interval = interval_around(time_ns);
+  if (!interval) return std::nullopt;
+  const auto begin = static_cast<double>(interval->start_ns), end = static_cast<double>(interval->end_ns);
+  return TimeRange{begin - (end - begin) / 4, end + (end - begin) / 4};
+}
+
+std::optional<double> Row::edge_near(const RowPoint& point, double slack_ns) {
+  std::optional<double> nearest;
+  for (const double time : {point.time_ns - slack_ns, point.time_ns, point.time_ns + slack_ns}) {
+    const auto interval = interval_around(time);
+    if (!interval) continue;
+    for (const double edge : {double(interval->start_ns), double(interval->end_ns)}) {
+      const double distance = std::abs(edge - point.time_ns);
+      if (distance <= slack_ns && (!nearest || distance < std::abs(*nearest - point.time_ns))) nearest = edge;
+    }
+  }
+  return nearest;
+}
 
 void paint_track_label(RowCanvas& canvas, const QString& label, bool main, const QRect& box) {
   canvas.painter.setFont(canvas.small);

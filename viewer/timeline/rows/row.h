@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the timeline. Each kind of row is a class of its own, made by one line of the table in rows.cpp.
+// A row of the timeline. Each kind of row is a class of its own, made by one line of rows.cpp.
 //
 // A row knows what it shows and how it is drawn. It does not know where it is: the layout places it, and all its
 // coordinates are relative to its top.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/index/level_of_detail.h"
+#include "analysis/trace/intervals.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 #include "viewer/session/arrangement.h"
@@ -99,11 +100,12 @@ class Row {
   virtual QString tooltip(const RowPoint&) { return {}; }
   // The same for the header.
   virtual QString header_tooltip(const Arrangement&) const { return {}; }
-  // The range of time that a double click on something other than a slice shows.
-  virtual std::optional<TimeRange> range_at(double /*time_ns*/) const { return std::nullopt; }
-
+  // What is not a slice and lasts at this time: a phase, a state.
+  virtual std::optional<analysis::TimeInterval> interval_around(double /*time_ns*/) const { return std::nullopt; }
+  // The range of time that a double click on it shows.
+  std::optional<TimeRange> range_at(double time_ns) const;
   // The nearest begin or end of something on the level at this point, at most `slack_ns` away.
-  virtual std::optional<double> edge_near(const RowPoint&, double /*slack_ns*/) { return std::nullopt; }
+  virtual std::optional<double> edge_near(const RowPoint& point, double slack_ns);
 
   // Of rows that show slices. They find nothing while the row's index is being computed.
   // The slice at this point; narrow slices and marks are found within 3 pixels.

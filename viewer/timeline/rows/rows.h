@@ -11,12 +11,12 @@ namespace paceline::viewer {
 
 using Rows = std::vector<std::unique_ptr<Row>>;
 
-// Appends the rows of one kind that a rank has.
-using AddRows = void(Document& document, std::size_t rank, Rows& rows);
-
-// One for each kind of row, defined in its own file and listed in rows.cpp.
-AddRows add_rank_row, add_main_thread_row, add_mpi_rows, add_nccl_rows, add_stream_rows, add_copy_rows, add_thread_rows,
-    add_counter_rows, add_state_rows;
+// Append the rows of one kind that a rank has. Each is defined in its own file, and add_rows() calls it.
+void add_rank_row(Document& document, std::size_t rank, Rows& rows);
+void add_counter_rows(Document& document, std::size_t rank, Rows& rows);
+void add_state_rows(Document& document, std::size_t rank, Rows& rows);
+// Appends rows for the tracks of this kind that show something.
+void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind kind, bool main, Rows& rows);
 
 // Why a stream was idle, below its work, if it has at least two pieces of it.
 void add_idle_row(Document& document, std::size_t rank, std::size_t stream, Rows& rows);

@@ -82,7 +82,4 @@ class SliceRow : public Row {
   std::optional<std::vector<Level>> found_;  // between look_up() and paint(): the visible levels
 };
 
-// Appends rows for the tracks of this kind that show something.
-void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind kind, bool main, Rows& rows);
-
 }  // namespace paceline::viewer

@@ -135,24 +135,10 @@ QString StateRow::tooltip(const RowPoint& point) {
   return sample.isEmpty() ? QString() : viewer::tooltip(name(), sample);
 }
 
-std::optional<TimeRange> StateRow::range_at(double time_ns) const {
+std::optional<analysis::TimeInterval> StateRow::interval_around(double time_ns) const {
   const auto stretch = stretch_at(time_ns);
   if (!stretch) return std::nullopt;
-  const auto begin = static_cast<double>(stretch->start_ns), end = static_cast<double>(stretch->end_ns);
-  return TimeRange{begin - (end - begin) / 4, end + (end - begin) / 4};
-}
-
-std::optional<double> StateRow::edge_near(const RowPoint& point, double slack_ns) {
-  std::optional<double> nearest;
-  for (const double time : {point.time_ns - slack_ns, point.time_ns, point.time_ns + slack_ns}) {
-    const auto stretch = stretch_at(time);
-    if (!stretch) continue;
-    for (const double edge : {double(stretch->start_ns), double(stretch->end_ns)}) {
-      const double distance = std::abs(edge - point.time_ns);
-      if (distance <= slack_ns && (!nearest || distance < std::abs(*nearest - point.time_ns))) nearest = edge;
-    }
-  }
-  return nearest;
+  return analysis::TimeInterval{stretch->start_ns, stretch->end_ns};
 }
 
 void add_state_row(Document& document, std::size_t rank, const std::vector<std::size_t>& tracks, Rows& rows) {

@@ -25,8 +25,7 @@ class StateRow : public Row {
   void paint_header(RowCanvas& canvas, const Arrangement& arrangement) override;
   QString tooltip(const RowPoint& point) override;
   QString header_tooltip(const Arrangement& arrangement) const override;
-  std::optional<TimeRange> range_at(double time_ns) const override;
-  std::optional<double> edge_near(const RowPoint& point, double slack_ns) override;
+  std::optional<analysis::TimeInterval> interval_around(double time_ns) const override;
 
  private:
   const analysis::Track& track(std::size_t t) const { return model().tracks[t]; }

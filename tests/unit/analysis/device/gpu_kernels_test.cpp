@@ -50,7 +50,7 @@ TEST(StreamIdle, IsDividedAsHolisticTraceAnalysisDoes) {
   stream.add_slice(5600, 5700, "Memcpy", "cuda", "memcpy");  // its launch is not recorded: other
   rank.add_track(TrackKind::stream, "GPU 0 stream 8").add_slice(0, 9, "alone", "cuda", "kernel");
   const Trace trace = run.finish();
-  const auto idle = stream_idle(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
+  const auto idle = stream_idle(trace.ranks[0], Correlations(trace, trace.ranks[0]));
   ASSERT_EQ(idle.size(), 1U);
   EXPECT_EQ(idle[0].stream, "GPU 0 stream 7");
   EXPECT_EQ(idle[0].host_wait_ns, 500);
@@ -67,7 +67,7 @@ TEST(StreamIdle, CountsKernelsThatOverlapInAStreamAsOneStream) {
   stream.add_slice(20'500, 30'000, "third", "cuda", "kernel");
   const Trace trace = run.finish();
   ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
-  const auto idle = stream_idle(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
+  const auto idle = stream_idle(trace.ranks[0], Correlations(trace, trace.ranks[0]));
   ASSERT_EQ(idle.size(), 1U);
   EXPECT_EQ(idle[0].stream, "GPU 0 stream 7 (compute)");
   EXPECT_EQ(idle[0].host_wait_ns + idle[0].kernel_wait_ns + idle[0].other_ns, 500);
@@ -104,7 +104,7 @@ TEST(Launches, AreMeasuredFromTheEndOfTheCallToTheStartOfTheWork) {
   launch(90'000, 5'000, 2'000'000, 1'000, 3);
   stream.add_slice(9'000'000, 9'000'100, "without a call", "cuda", "kernel");
   const Trace trace = run.finish();
-  const auto launches = launches_of(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
+  const auto launches = launches_of(trace.ranks[0], Correlations(trace, trace.ranks[0]));
   ASSERT_TRUE(launches);
   const LaunchStatistics& statistics = launches->statistics;
   EXPECT_EQ(statistics.delay_ns.count, 3U);
@@ -125,7 +125,7 @@ TEST(Launches, AreAbsentWithoutCorrelations) {
   TraceBuilder run;
   run.add_rank(0).add_track(TrackKind::stream, "GPU 0 stream 7").add_slice(0, 1, "kernel", "cuda", "kernel");
   const Trace trace = run.finish();
-  EXPECT_FALSE(launches_of(trace, trace.ranks[0], Correlations(trace, trace.ranks[0])));
+  EXPECT_FALSE(launches_of(trace.ranks[0], Correlations(trace, trace.ranks[0])));
 }
 
 }  // namespace

@@ -145,7 +145,6 @@ class DeviceModel final : public Model {
     cpu_->from_plain(parameter, plain, flat);
   }
   std::string first_nonfinite_layer() const override { return cpu_->first_nonfinite_layer(); }
-  double forward_flops_per_image() const override { return cpu_->forward_flops_per_image(); }
   double train_flops_per_image() const override { return cpu_->train_flops_per_image(); }
 
  private:

@@ -356,7 +356,6 @@ class Overflowing : public Model {
     of_->from_plain(p, plain, flat);
   }
   std::string first_nonfinite_layer() const override { return of_->first_nonfinite_layer(); }
-  double forward_flops_per_image() const override { return of_->forward_flops_per_image(); }
   double train_flops_per_image() const override { return of_->train_flops_per_image(); }
 
   int backwards = 0;
