@@ -20,7 +20,7 @@ struct LateRank {
 struct LatenessTest {
   std::size_t iterations = 0;
   double autocorrelation_time = 1;  // in iterations
-  std::size_t block = 1;            // iterations
+  std::size_t block = 1;            // iterations; 1 where the run is too short for blocks
   bool judged = false;              // false: fewer than two ranks, or too short a run, where `late` may yet stand out
   std::size_t tests = 0;            // ranks that were tested
   std::vector<LateRank> late;       // beyond chance, above 1 % of the step; the costliest first

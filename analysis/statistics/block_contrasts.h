@@ -30,7 +30,7 @@ struct Suspect {
 
 struct BlockContrasts {
   double autocorrelation_time = 1;  // in iterations, one standard error on the safe side
-  std::size_t block = 1;            // iterations
+  std::size_t block = 1;            // iterations; 1 where the run is too short for blocks
   bool judged = false;              // false: too short a run, or fewer than two columns
   std::size_t tests = 0;            // columns that were tested
   // Those with p up to `accusation_level`, in the order in which they may be accused, p rising. Each was compared with

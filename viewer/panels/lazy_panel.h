@@ -2,6 +2,7 @@
 // A panel that computes nothing before it is first seen, and nothing while it is hidden behind another tab.
 #pragma once
 
+#include <QEvent>
 #include <QWidget>
 
 #include "viewer/drawing/labels.h"

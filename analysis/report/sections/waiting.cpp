@@ -145,7 +145,7 @@ std::string slow_ranks_text(const RunAnalysis& run) {
         plural(test.iterations, "iteration", "iterations"), cost_text(late, rank_seconds_of_rank(run, late)),
         chance_text(late));
     text += named > 0 ? "."
-            : test.judged
+            : test.block > 1
                 ? fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"))
                 : " (Cantelli's inequality, because the run is short for its autocorrelation).";
     ++named;
@@ -264,7 +264,7 @@ void figures(const RunAnalysis& run, Json& out) {
                                       {"iterations", test.iterations},
                                       {"autocorrelation_time", test.autocorrelation_time},
                                       {"slow_ranks", Json::array()}};
-  if (test.judged) lateness["block"] = test.block;
+  if (test.block > 1) lateness["block"] = test.block;
   if (run.host_lateness.judged) lateness["slow_hosts"] = Json::array();
   for (const LateRank& late : run.host_lateness.late) {
     lateness["slow_hosts"].push_back({{"host", run.hosts[late.rank]},

@@ -236,6 +236,11 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
                 "over 400 iterations). That costs 8.3 % of a step, 3.98 rank-seconds of waiting in all. By chance, "
                 "fewer than 1 of 1,000 reports of balanced runs would accuse anybody this clearly (Student's t of "
                 "blocks of 12 iterations)."));
+  run.lateness.judged = false;  // in 6 to 20 autocorrelation times, and in fewer
+  EXPECT_THAT(sentences(build_report({run})), HasSubstr(" this clearly (Student's t of blocks of 12 iterations)."));
+  run.lateness.block = 1;
+  EXPECT_THAT(sentences(build_report({run})),
+              HasSubstr(" this clearly (Cantelli's inequality, because the run is short"));
 }
 
 TEST(Findings, NameASlowHostInsteadOfItsRanks) {
