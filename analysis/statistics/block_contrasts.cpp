@@ -159,7 +159,8 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   const double long_enough = std::min(block_times * time, std::floor(n / fewest_blocks));
   result.block = static_cast<std::size_t>(std::ceil(std::max({least_block, long_enough, n / usual_blocks})));
   const double blocks = n / static_cast<double>(result.block);
-  if (n < least_suspicion_times * time) {
+  // Fewer than 20 iterations say too little of their autocorrelation.
+  if (n < std::max(least_contrast_times, least_suspicion_times * time)) {
     result.block = 1;
     // The whole run is one observation then, with the spread that the iterations show: P(X >= k sigma) <= 1/(1 + k^2)
     // for every distribution (F. P. Cantelli, 1928).
