@@ -9,8 +9,8 @@
 // means", Winter Simulation Conference 1984). The series may have different noise: their spreads are neither pooled nor
 // exchanged, and a series that is noisier than the median of the series counts less in the mean of the others.
 //
-// A run that is too short to be judged may still have a suspect, with three times the p-value; in one of fewer than 6
-// autocorrelation times, only a series that stands out from all that the iterations vary by.
+// A run that is too short to be judged may still have a suspect, with three times the p-value; in one of fewer than 20
+// iterations or 6 autocorrelation times, only a series that stands out from all that the iterations vary by.
 #pragma once
 
 #include <cstdint>

@@ -187,7 +187,11 @@ void NsysImport::each_call(const char* table, const AddCall& add) {
   Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
   while (row.next()) {
     std::int64_t start_ns = 0, end_ns = 0;
-    if (row.is_null(2) || !read_times(row, table, start_ns, end_ns)) continue;
+    if (!read_times(row, table, start_ns, end_ns)) continue;
+    if (row.is_null(2)) {
+      ++unusable_[table];
+      continue;
+    }
     Process* of = process(nsys_process(row.integer(2)), false);
     if (of != nullptr) add(of->tracks, nsys_tid(row.integer(2)), {start_ns, end_ns}, capture_.string(row.integer(3)));
   }

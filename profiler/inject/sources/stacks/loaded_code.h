@@ -36,7 +36,7 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction);
 bool in_one_piece(Address a, Address b);
 
 // Looks, at most once a second, whether libraries came or went, and then forgets whose code was where: another library
-// may be at the same addresses. Cost: a read of each page of the list: 0.3 ms for the 85 libraries of PyTorch.
+// may be at the same addresses. Cost: a read of each page of the list, at most 0.3 ms for the 85 libraries of PyTorch.
 void look_for_other_libraries(ProgramMemory& memory, std::int64_t now_ns);
 
 // In a forked child.
