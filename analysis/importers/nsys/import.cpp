@@ -95,8 +95,8 @@ std::vector<std::string> NsysImport::notes() const {
                                 database_.name(), events, nsys_pid(global)));
   }
   for (const auto& [table, rows] : unusable_) {
-    notes.push_back(
-        fmt::format("{}: {} rows of {} are left out: their times cannot be used", database_.name(), rows, table));
+    notes.push_back(fmt::format("{}: {} rows of {} are left out: their times or threads cannot be used",
+                                database_.name(), rows, table));
   }
   return notes;
 }
