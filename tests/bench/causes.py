@@ -193,7 +193,8 @@ def main():
                       f"{phase}, {of_cause:.2f} s; lost s: {lost}; load {os.getloadavg()[0]:.1f}")
                 if truth:
                     truth.sort(key=lambda of: of["rank"])
-                    print("  injected s by rank:", [round(of["injected_s"], 2) for of in truth], "without a CPU s:",
+                    print("  injected s by rank:", [round(of["injected_s"], 2) for of in truth], "blocked s:",
+                          [round(of["blocked_s"], 2) for of in truth], "without a CPU s:",
                           [round(of["no_cpu_s"], 2) for of in truth], "all threads:",
                           [round(of["all_no_cpu_s"], 2) for of in truth], "of", round(max(of["seconds"] for of in truth), 1))
                 print("  " + text.split("Seconds that more ranks")[0])

@@ -3,8 +3,8 @@
 """usage: causes_ddp.py CAUSE [ITERATIONS]
 
 One rank of a training job with DistributedDataParallel over gloo that suffers from an injected cause (causes.py starts it).
-Prints what was injected as JSON, one line a rank: the seconds on this rank, and the time that its main thread, and all threads
-together, were ready to run and had no CPU.
+Prints what was injected as JSON, one line a rank: the seconds on this rank, those of them that were blocked, and the time that
+its main thread, and all threads together, were ready to run and had no CPU.
 """
 import gc
 import glob
@@ -23,18 +23,25 @@ from torch.utils.data import DataLoader, Dataset
 CAUSE = sys.argv[1]
 ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
 RANK = int(os.environ.get("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
-injected = 0.0
+injected = blocked = 0.0
 
 
 class Counted:
-    """Adds the time of a block to what was injected; it is no function on the stack."""
+    """Adds the time of a block to what was injected, and what it neither computed nor waited for a CPU to what was blocked;
+    it is no function on the stack."""
 
     def __enter__(self):
-        self.begin = time.perf_counter()
+        self.begin, self.active = time.perf_counter(), self.active_s()
 
     def __exit__(self, *_):
-        global injected
-        injected += time.perf_counter() - self.begin
+        global injected, blocked
+        seconds = time.perf_counter() - self.begin
+        injected += seconds
+        blocked += seconds - (self.active_s() - self.active)
+
+    @staticmethod
+    def active_s():
+        return time.thread_time() + wait_for_cpu_s(("/proc/thread-self",))
 
 
 class SlowFile:
@@ -175,7 +182,7 @@ def main():
             if CAUSE == "gc_pause" and RANK == 1 and step % 3 == 0:
                 with Counted():
                     gc.collect()
-    print(json.dumps({"rank": RANK, "injected_s": injected, "no_cpu_s": wait_for_cpu_s() - waited,
+    print(json.dumps({"rank": RANK, "injected_s": injected, "blocked_s": blocked, "no_cpu_s": wait_for_cpu_s() - waited,
                       "all_no_cpu_s": wait_for_cpu_s(programs_threads()),
                       "seconds": time.perf_counter() - begin}), flush=True)
     distributed.destroy_process_group()

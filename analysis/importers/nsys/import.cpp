@@ -95,8 +95,11 @@ std::vector<std::string> NsysImport::notes() const {
                                 database_.name(), events, nsys_pid(global)));
   }
   for (const auto& [table, rows] : unusable_) {
-    notes.push_back(fmt::format("{}: {} rows of {} are left out: their times or threads cannot be used",
-                                database_.name(), rows, table));
+    notes.push_back(
+        fmt::format("{}: {} rows of {} are left out: their times cannot be used", database_.name(), rows, table));
+  }
+  for (const auto& [table, rows] : without_thread_) {
+    notes.push_back(fmt::format("{}: {} rows of {} are left out: they name no thread", database_.name(), rows, table));
   }
   return notes;
 }
@@ -189,7 +192,7 @@ void NsysImport::each_call(const char* table, const AddCall& add) {
     std::int64_t start_ns = 0, end_ns = 0;
     if (!read_times(row, table, start_ns, end_ns)) continue;
     if (row.is_null(2)) {
-      ++unusable_[table];
+      ++without_thread_[table];
       continue;
     }
     Process* of = process(nsys_process(row.integer(2)), false);

@@ -102,6 +102,7 @@ class NsysImport {
   std::optional<std::int64_t> process_of_calls_;                // for GPU work that names no process
   std::map<std::int64_t, std::uint64_t> left_out_;              // events, by process
   std::map<std::string, std::uint64_t> unusable_;               // rows, by table
+  std::map<std::string, std::uint64_t> without_thread_;         // rows, by table
   std::map<std::int64_t, std::string> copy_labels_;
   std::map<std::int64_t, std::vector<std::int64_t>> communicators_;  // handles of collectives, by process
   std::map<std::int64_t, std::vector<Request>> requests_;            // by process

@@ -28,8 +28,12 @@ void NsysImport::read_scheduling() {
   Rows row = database_.rows(table, {"start", "isSchedIn", "globalTid"}, "ORDER BY start");
   while (row.next()) {
     const std::int64_t time_ns = row.integer(0);
-    if (row.is_null(0) || row.is_null(2) || !is_usable_time(time_ns)) {
+    if (row.is_null(0) || !is_usable_time(time_ns)) {
       ++unusable_[table];
+      continue;
+    }
+    if (row.is_null(2)) {
+      ++without_thread_[table];
       continue;
     }
     const bool runs = row.integer(1) != 0;
@@ -53,8 +57,12 @@ void NsysImport::read_samples() {
   Rows row = database_.rows(table, {"id", "start", "globalTid"}, "ORDER BY start");
   while (row.next()) {
     const std::int64_t time_ns = row.integer(1), thread = row.integer(2);
-    if (row.is_null(1) || row.is_null(2) || !is_usable_time(time_ns)) {
+    if (row.is_null(1) || !is_usable_time(time_ns)) {
       ++unusable_[table];
+      continue;
+    }
+    if (row.is_null(2)) {
+      ++without_thread_[table];
       continue;
     }
     Process* of = process(nsys_process(thread), false);

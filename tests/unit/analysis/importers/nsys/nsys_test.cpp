@@ -380,6 +380,23 @@ TEST(Nsys, LeavesOutRowsWhoseTimesCannotBeUsed) {
                                        "used"));
 }
 
+TEST(Nsys, CountsRowsThatNameNoThread) {
+  const SqliteFile made(strings + nvtx_table + push_pop(10, 20, "good", thread(pid)) + R"(
+    CREATE TABLE OSRT_API (start, end, globalTid, nameId);
+    INSERT INTO OSRT_API VALUES (1, 2, NULL, 8), (3, 4, )" +
+                        thread(pid) + R"(, 8), (5, 6, NULL, 8), (9, 7, NULL, 8);
+    CREATE TABLE SCHED_EVENTS (start, cpu, isSchedIn, globalTid);
+    INSERT INTO SCHED_EVENTS VALUES (1, 0, 1, NULL);
+    CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid);
+    INSERT INTO COMPOSITE_EVENTS VALUES (1, 5, NULL);)");
+  const Trace trace = read_with(nsys_reader, made.file());
+  EXPECT_THAT(trace.notes,
+              ElementsAre("name of the trace: 1 rows of OSRT_API are left out: their times cannot be used",
+                          "name of the trace: 1 rows of COMPOSITE_EVENTS are left out: they name no thread",
+                          "name of the trace: 2 rows of OSRT_API are left out: they name no thread",
+                          "name of the trace: 1 rows of SCHED_EVENTS are left out: they name no thread"));
+}
+
 TEST(Nsys, KeepsAnyBytesAndAnyTypesInTheCells) {
   const SqliteFile made(strings + nvtx_table + R"(
     INSERT INTO StringIds VALUES (30, ''), (31, '"; DROP TABLE StringIds; --');
