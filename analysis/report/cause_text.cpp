@@ -236,13 +236,18 @@ bool is_starved(const RunAnalysis& run) {
 bool is_starved_as_others(const RunAnalysis& run, std::size_t rank) {
   using namespace cause_text_parts;
   const auto& ranks = run.causes->ranks;
+  const auto other_ranks = static_cast<double>(ranks.size() - 1);
   const LossParts caused = own_parts(ranks[rank]);
-  const double otherwise = caused.sum() - cpu_ns(caused) - caused[LossCause::unknown];
+  double otherwise = caused.sum() - cpu_ns(caused) - caused[LossCause::unknown];
+  // Threads that share a core, or the caches behind it, compute longer, too.
+  const double computing = caused[LossCause::computing];
+  const auto loss = main_loss(run);
+  if (loss && in_seconds(computing) < most_of_loss * loss->seconds * other_ranks) otherwise -= computing;
   if (otherwise >= most_of_loss * caused.sum()) return false;
   double others_ns = 0;
   for (const RankCauses& of : ranks) others_ns += cpu_ns(of.own);
   others_ns -= cpu_ns(ranks[rank].own);
-  return in_seconds(others_ns) >= much * wall_s(run) * static_cast<double>(ranks.size() - 1);
+  return in_seconds(others_ns) >= much * wall_s(run) * other_ranks;
 }
 
 std::string starved_cost_text(const RunAnalysis& run) {

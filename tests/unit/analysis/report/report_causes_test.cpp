@@ -127,6 +127,21 @@ TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedWhereTheOthersHaveCpus) {
   }
 }
 
+// Where CPUs are shared, a rank that computes a little longer is no second reason in the verdict, but a finding; one
+// that computes much longer is.
+TEST(ReportCauses, ARankOfAStarvedRunThatComputesALittleLongerIsAFinding) {
+  for (const int longer_ms : {3, 20}) {
+    const Report report =
+        report_of({.iterations = 60, .delay = [longer_ms](int rank, int i) {
+                     return Delay{.runs_ms = rank == 1 ? longer_ms : 0, .waits_ms = 22 + (i * 7 + rank * 3) % 3};
+                   }});
+    EXPECT_THAT(report.verdict.state, ::testing::StartsWith("Threads that had no CPU cost a rank"));
+    const bool named = report.verdict.state.find("; rank 1 on alice holds the others up") != std::string::npos;
+    EXPECT_EQ(named, longer_ms == 20) << report.verdict.state;
+    EXPECT_NE(finding(report, "slow rank"), nullptr);
+  }
+}
+
 // Where the words are too many, the program goes, which the change names as well, and the rank stays.
 TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedBeforeTheProgram) {
   const auto delay = [](int rank, int i) { return Delay{.waits_ms = (rank == 1 ? 30 : 0) + (i * 7 + rank * 3) % 3}; };
