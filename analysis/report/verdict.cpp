@@ -171,22 +171,19 @@ std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
   return row_text(*largest, b.wall_ns);
 }
 
-// "communication, waiting included, takes 18 % of the wall time; rank 3 …" where a rank that is late costs little and
-// communication costs more, without the waiting for that rank; alone where it costs fifteen times as much. Else the
-// rank alone. GPUs have limits of their own.
-std::string beside_communication(const RunAnalysis& run, const Accused& accused, double steps_ns) {
-  constexpr double little = 0.05;               // of a step
-  constexpr double next_to_nothing = 1.0 / 15;  // of the communication
+// "communication, waiting included, takes 18 % of the wall time" where a rank that is late costs little and
+// communication costs more, without the waiting for that rank; else the rank. GPUs have limits of their own. The CPUs
+// of a virtual machine differ in speed by some percent for seconds, and then the next run has another late rank.
+std::string communication_or_rank(const RunAnalysis& run, const Accused& accused) {
+  constexpr double little = 0.05;  // of a step
   const std::string rank = accused.holds_up + accused.how_late;
   const double late = accused.late->share_of_step;
   if (!run.breakdown || gpu_sums(run).span_ns > 0 || late > little) return rank;
   const auto& rows = run.breakdown->rows;
   const auto row = std::ranges::find_if(
       rows, [](const BreakdownRow& one) { return one.phase == Phase::communication && one.inside_iterations; });
-  if (row == rows.end() || static_cast<double>(row->ns) < 2 * late * steps_ns) return rank;
-  const std::string communication = row_text(*row, run.breakdown->wall_ns);
-  const bool counts = late * steps_ns > next_to_nothing * static_cast<double>(row->ns);
-  return counts ? communication + "; " + rank : communication;
+  if (row == rows.end() || share(row->ns, run.breakdown->wall_ns) < 2 * late) return rank;
+  return row_text(*row, run.breakdown->wall_ns);
 }
 
 // Whether CPUs that the run lacked cost most. Slow iterations with another cause may cost more.
@@ -234,7 +231,7 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
     if (is_starved(run) && cut < Cut::second_rank) text += "; " + starved_cost_text(run);
     if (accused.late != nullptr && cut < Cut::second_rank) text += "; " + accused.holds_up;
   } else if (accused.late != nullptr) {
-    text += joint + (has_steps ? beside_communication(run, accused, steps_ns) : accused.holds_up + accused.how_late);
+    text += joint + (has_steps ? communication_or_rank(run, accused) : accused.holds_up + accused.how_late);
   } else if (const std::string limit = limit_of_run(run, !has_steps); !limit.empty()) {
     text += joint + limit;
   }
