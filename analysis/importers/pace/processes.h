@@ -42,20 +42,16 @@ std::uint64_t main_thread_of(const format::TraceFacts& file, const PaceDefinitio
 // Reads each file's definitions and groups the processes by their ancestors, never by the events that they recorded:
 //
 // - Files with one PID namespace, process id and start belong to one process, unless their ranks differ. After exec it
-// continues; in a second copy of the recorder
-//   (dlmopen) its threads are helper threads.
+//   continues; in a second copy of the recorder (dlmopen) its threads are helper threads.
 // - A process with a recorded ancestor is a helper of that ancestor's rank, unless it has another rank itself.
 // - Processes that were forked from one unrecorded process are helpers of one rank, the rank of that process.
 // - If several other processes have one rank, the first one is the rank. A process that begins after the rank's last
 //   program has ended is its successor; the others are helpers. If they are on several machines, those of the last
 //   machine are taken and the others are noted.
 // - If mpirun or srun was started several times in one job, or torchrun started the ranks again, one after the other
-// and
-//   with ranks in common, the processes of the last start are taken. The others are left out.
-//
+//   and with ranks in common, the processes of the last start are taken. The others are left out.
 // - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it:
-// it
-//   started them, as torchrun does.
+//   it started them, as torchrun does.
 //
 // Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
 // the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.
