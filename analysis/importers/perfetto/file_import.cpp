@@ -173,7 +173,7 @@ void FileImport::Event::take_list(const Field& field) {
   };
   const auto words = [&]<class Number>(std::uint32_t number, std::vector<Number>& list) {
     if (field.tag == fixed64_tag(number)) list.push_back(std::bit_cast<Number>(field.value));
-    if (field.tag != text_tag(number)) return;
+    if (field.tag != text_tag(number) || field.bytes.size() < 8) return;  // an empty list may have no address
     const std::size_t before = list.size();
     list.resize(before + field.bytes.size() / 8);
     std::memcpy(list.data() + before, field.bytes.data(), 8 * (list.size() - before));

@@ -172,6 +172,17 @@ TEST_F(PerfettoFile, EventsOfTheSameBytesAreAllRead) {
   EXPECT_THAT(track_of(trace, "loss")->samples.value, ElementsAre(4, 4));
 }
 
+TEST_F(PerfettoFile, PackedListsMayBeEmpty) {
+  thread(2, 7, 7, "python");
+  for (const std::string& flows : {std::string(), std::string("\5\0\0\0\0\0\0\0", 8)}) {
+    event(flows.empty() ? 10 : 30, message({{9, slice_begin}, {11, 2}}, {{23, "step"}, {46, ""}, {47, flows}}));
+    end(flows.empty() ? 20 : 40, 2);
+  }
+  const Trace trace = read();
+  EXPECT_THAT(slices_of(trace, "main thread"), ElementsAre("step 0+10", "step 20+10"));
+  EXPECT_EQ(argument_of(trace, track_of(trace, "main thread")->slices, 1, "flow"), "5");
+}
+
 TEST_F(PerfettoFile, TimesOfOtherClocksAreConverted) {
   thread(2, 7, 7, "a");
   const auto clock = [](std::initializer_list<std::pair<std::uint32_t, std::uint64_t>> fields) {
