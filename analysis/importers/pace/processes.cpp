@@ -103,12 +103,14 @@ class Families {
 
   // Gives every file its role and, as rank_index, the number of its rank's first file.
   std::vector<std::size_t> assign(std::vector<std::string>& notes) {
+    const std::set<std::string> in_turn = scripts();
     std::map<std::string, std::vector<std::size_t>> groups;  // of families that form one rank
     for (std::size_t f = 0; f < families_.size(); ++f) {
       const Family& root = families_[root_of(f)];
       std::string group = fmt::format("rank {}", root.rank);
       if (root.rank < 0) {
         group = root.unrecorded_parent.empty() ? fmt::format("process {}", root_of(f)) : root.unrecorded_parent;
+        if (const std::string script = script_of(root); in_turn.contains(script)) group = "programs of " + script;
       }
       groups[group].push_back(f);
     }
@@ -182,6 +184,31 @@ class Families {
       family = *families_[family].parent;
     }
     return family;
+  }
+
+  // Names the process that started this one, where that may be a script: "" where something tells the rank.
+  std::string script_of(const Family& family) const {
+    const format::TraceFacts& file = first(family);
+    const bool lone = family.rank < 0 && !family.parent && family.unrecorded_parent.empty() && !family.starts_ranks;
+    return lone && !file.ancestors.empty() ? process_key(file, file.ancestors.front()) : "";
+  }
+
+  // Those that started one process after another: ranks of one job would run at the same time.
+  std::set<std::string> scripts() const {
+    std::map<std::string, const Family*> latest;
+    std::set<std::string> in_turn, at_once;
+    for (const Family& family : families_) {  // by their starts
+      const std::string script = script_of(family);
+      if (script.empty()) continue;
+      const Family*& before = latest[script];
+      if (before != nullptr && !follows(processes_[family.files.front()], processes_[before->files.back()])) {
+        at_once.insert(script);
+      }
+      in_turn.insert(script);
+      before = &family;
+    }
+    for (const std::string& script : at_once) in_turn.erase(script);
+    return in_turn;
   }
 
   std::int64_t start_of(std::size_t family) const { return first(families_[family]).header.start_utc_ns; }

@@ -53,8 +53,9 @@ std::uint64_t main_thread_of(const format::TraceFacts& file, const PaceDefinitio
 // - A process without a rank is left out, with the helpers that are its own, if processes with ranks descend from it:
 //   it started them, as torchrun does.
 //
-// Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
-// the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.
+// Processes without a rank are numbered by start time; those that one process started, one after another, are the
+// programs of a script, and one rank. Files that are left out are named in `notes`. Throws Error if the files belong to
+// different jobs. Cost: linear in the definitions of the files, and n log n for n files.
 PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes);
 
 // When the system started the process; 0 if the time is not known or not plausible.

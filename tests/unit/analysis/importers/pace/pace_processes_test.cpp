@@ -106,7 +106,7 @@ TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
   const Trace trace =
       import(process(-1, 300, 1001, 10, "spawned", {"200:1000", shell}),
              process(-1, 301, 1002, 11, "nested", {"300:1001", "200:1000", shell}, 1),
-             process(-1, 200, 1000, 50, "train", {shell}), process(-1, 400, 1100, 60, "another", {shell}));
+             process(-1, 200, 1000, 50, "train", {shell}), process(-1, 400, 1100, 50, "another", {shell}));
   ASSERT_EQ(trace.ranks.size(), 2U);
   EXPECT_EQ(trace.ranks[0].pid, 200U);
   EXPECT_EQ(trace.ranks[0].tracks.size(), 3U);
@@ -253,6 +253,20 @@ TEST(PaceProcesses, TheProgramsOfARanksScriptFollowEachOther) {
   ASSERT_EQ(trace.ranks.size(), 1U);
   ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
   EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("prepare", "train"));
+}
+
+// The same without a rank. Ranks of one job would run at the same time.
+TEST(PaceProcesses, TheProgramsOfAScriptAreOneRankAndProcessesAtOneTimeAreSeveral) {
+  const PaceFile prepare = process(-1, 200, 1000, 0, "prepare", {shell});
+  const PaceFile train = process(-1, 201, 1200, 20, "train", {shell});
+  const Trace script = import(train, process(-1, 204, 1400, 40, "evaluate", {shell}), prepare);
+  ASSERT_EQ(script.ranks.size(), 1U);
+  EXPECT_EQ(script.ranks[0].rank, 0);
+  ASSERT_EQ(script.ranks[0].tracks.size(), 1U);
+  EXPECT_THAT(names_of(script, script.ranks[0].tracks[0]), ElementsAre("prepare", "train", "evaluate"));
+
+  EXPECT_EQ(import(train, process(-1, 202, 1200, 20, "beside", {shell}), prepare).ranks.size(), 3U);
+  EXPECT_EQ(import(prepare, process(-1, 201, 1200, 20, "of another", {"51:900"})).ranks.size(), 2U);
 }
 
 TEST(PaceProcesses, OfARankThatWasStartedAgainElsewhereTheLastIsTaken) {
