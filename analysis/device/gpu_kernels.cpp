@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/statistics/distribution.h"
+#include "analysis/statistics/sum.h"
 
 namespace paceline::analysis {
 
@@ -44,7 +45,7 @@ std::vector<KernelStatistics> gpu_kernels(const Trace& trace, const Rank& rank) 
       const std::int64_t ns = track.slices.duration_ns[i];
       sums.min_ns = sums.moments.count() == 0 ? ns : std::min(sums.min_ns, ns);
       sums.max_ns = std::max(sums.max_ns, ns);
-      sums.sum_ns += ns;
+      add_to_sum(sums.sum_ns, ns);
       sums.moments.add(static_cast<double>(ns));
     }
   }

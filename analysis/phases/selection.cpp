@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/statistics/statistics.h"
+#include "analysis/statistics/sum.h"
 
 namespace paceline::analysis {
 const Iteration* iteration_at(std::span<const Iteration> iterations, std::int64_t time_ns) {
@@ -24,7 +25,7 @@ DurationStatistics durations_of(const Trace& trace, std::span<const Track> track
   DurationStatistics statistics;
   if (durations.empty()) return statistics;
   statistics.count = durations.size();
-  for (const std::int64_t duration : durations) statistics.total_ns += duration;
+  for (const std::int64_t duration : durations) add_to_sum(statistics.total_ns, duration);
   const auto [shortest, longest] = std::minmax_element(durations.begin(), durations.end());
   statistics.minimum_ns = *shortest;
   statistics.maximum_ns = *longest;

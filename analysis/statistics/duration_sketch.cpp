@@ -56,7 +56,7 @@ void DurationSketch::merge(const DurationSketch& other) {
   const double sum = n * (other.mean_ns() - static_cast<double>(other.origin_ns_));
   squares_ += other.squares_ + 2 * away * sum + n * away * away;
   count_ += other.count_;
-  sum_ns_ += other.sum_ns_;
+  add_to_sum(sum_ns_, other.sum_ns_);
   minimum_ns_ = std::min(minimum_ns_, other.minimum_ns_);
   maximum_ns_ = std::max(maximum_ns_, other.maximum_ns_);
   if (exact() && other.exact() && kept_.size() + other.kept_.size() <= most_kept) {
@@ -89,7 +89,9 @@ double DurationSketch::quantile_ns(double q) const {
   } else {
     low = at(below), high = at(above);
   }
-  return low + (high - low) * (place - static_cast<double>(below));
+  // The largest double that converts to an integer of 64 bits.
+  constexpr double longest = 0x1.fffffffffffffp62;
+  return std::min(low + (high - low) * (place - static_cast<double>(below)), longest);
 }
 
 }  // namespace paceline::analysis

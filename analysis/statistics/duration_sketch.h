@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The distribution of durations that come one by one, in bounded memory.
 //
-// Count, sum, minimum, maximum and standard deviation are exact. Up to 1,024 durations are kept, so that quantiles of
-// them are exact as well. Beyond that, a histogram takes them: each power of two is divided into 64 equal buckets, as
-// in HdrHistogram (G. Tene), so that a quantile is wrong by less than 1 % (1/128); below 128 ns it is exact. A
-// histogram takes at most 30 kB, 512 bytes for each power of two between the shortest and the longest duration.
+// Count, sum (sum.h), minimum, maximum and standard deviation are exact. Up to 1,024 durations are kept, so that
+// quantiles of them are exact as well. Beyond that, a histogram takes them: each power of two is divided into 64 equal
+// buckets, as in HdrHistogram (G. Tene), so that a quantile is wrong by less than 1 % (1/128); below 128 ns it is
+// exact. A histogram takes at most 30 kB, 512 bytes for each power of two between the shortest and the longest
+// duration.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include <limits>
 #include <vector>
 
+#include "analysis/statistics/sum.h"
+
 namespace paceline::analysis {
 
 class DurationSketch {
@@ -24,7 +27,7 @@ class DurationSketch {
     ns = std::max<std::int64_t>(ns, 0);
     if (count_ == 0) origin_ns_ = ns;
     ++count_;
-    sum_ns_ += ns;
+    add_to_sum(sum_ns_, ns);
     minimum_ns_ = std::min(minimum_ns_, ns);
     maximum_ns_ = std::max(maximum_ns_, ns);
     const double away = static_cast<double>(ns - origin_ns_);

@@ -49,7 +49,7 @@ std::uint64_t number_at(std::string_view bytes) {
 
 std::vector<float> floats_of(std::string_view bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/statistics/sum.h"
+
 namespace paceline::viewer {
 
 std::uint32_t FlameTree::add(std::uint32_t parent) {
@@ -73,7 +75,7 @@ class Builder {
       const std::int64_t inside = clipped(slices.start_ns[i], slices.end_ns(i));
       if (inside < 0) continue;
       FlameNode& sum = tree_.nodes[node];
-      sum.total_ns += inside;
+      analysis::add_to_sum(sum.total_ns, inside);
       ++sum.count;
       if (slices.duration_ns[i] > sum.longest_ns) {
         sum.longest_ns = slices.duration_ns[i];
@@ -85,8 +87,10 @@ class Builder {
   FlameTree finish() {
     auto& nodes = tree_.nodes;
     for (const std::uint32_t group : nodes[0].children) {
-      for (const std::uint32_t node : nodes[group].children) nodes[group].total_ns += nodes[node].total_ns;
-      nodes[0].total_ns += nodes[group].total_ns;
+      for (const std::uint32_t node : nodes[group].children) {
+        analysis::add_to_sum(nodes[group].total_ns, nodes[node].total_ns);
+      }
+      analysis::add_to_sum(nodes[0].total_ns, nodes[group].total_ns);
     }
     tree_.finish();
     return std::move(tree_);

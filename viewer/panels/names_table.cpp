@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/statistics/duration_sketch.h"
+#include "analysis/statistics/sum.h"
 #include "viewer/panels/tables.h"
 #include "viewer/text/time_text.h"
 
@@ -21,7 +22,7 @@ TableContent make(const TableQuestion& question, const Ticket& ticket) {
   each_slice_in(*question.run, question.part, ticket, [&](const SliceRef& ref, analysis::KindId kind, std::int64_t ns) {
     Sum& sum = sums[kind];
     ++sum.count;
-    sum.total_ns += ns;
+    analysis::add_to_sum(sum.total_ns, ns);
     if (ns > sum.longest_ns) sum.longest_ns = ns, sum.longest = ref;
   });
   std::vector<std::size_t> kinds;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/statistics/sum.h"
 #include "analysis/trace/intervals.h"
 #include "viewer/text/time_text.h"
 
@@ -18,7 +19,7 @@ class Adder {
     Group& group = groups_[kind];
     for (SliceSum* sum : {&group.sum, &sums_.all}) {
       ++sum->count;
-      sum->total_ns += ns;
+      analysis::add_to_sum(sum->total_ns, ns);
       if (ns > sum->longest_ns) sum->longest_ns = ns, sum->longest = ref;
     }
     if (sums_.all.count > SliceSums::most_covered) return;

@@ -9,27 +9,27 @@
 namespace paceline::analysis {
 namespace breakdown_section {
 
-// The sum of one phase over the ranks, and of their wall times.
+// The sum of one phase over the ranks, and of their wall times. A rank's may be as long as an integer can hold.
 struct PhaseSum {
-  std::int64_t ns = 0, wall_ns = 0;
-  double of_wall() const { return share(ns, wall_ns); }
+  double ns = 0, wall_ns = 0;
+  double of_wall() const { return wall_ns > 0 ? ns / wall_ns : 0; }
 };
 
 PhaseSum sum_of(const RunAnalysis& run, Phase phase) {
   PhaseSum sum;
   for (const auto& rank : run.per_rank) {
-    sum.ns += rank.phase_ns[static_cast<std::size_t>(phase)];
-    sum.wall_ns += rank.wall_ns;
+    sum.ns += static_cast<double>(rank.phase_ns[static_cast<std::size_t>(phase)]);
+    sum.wall_ns += static_cast<double>(rank.wall_ns);
   }
   return sum;
 }
 
 std::string mean_duration(const PhaseSum& sum, const RunAnalysis& run) {
-  return duration(sum.ns / static_cast<std::int64_t>(run.per_rank.size()));
+  return duration(static_cast<std::int64_t>(sum.ns / static_cast<double>(run.per_rank.size())));
 }
 
 double mean_seconds(const PhaseSum& sum, const RunAnalysis& run) {
-  return 1e-9 * static_cast<double>(sum.ns) / static_cast<double>(run.per_rank.size());
+  return 1e-9 * sum.ns / static_cast<double>(run.per_rank.size());
 }
 
 // What the serial share of a 1-rank run bounds. The bound has an interval, and none where s may be nearly 0.
@@ -50,9 +50,11 @@ std::string serial_share_text(const Breakdown& breakdown) {
 
 // How much of the communication is waiting, where that is a quarter of it or more.
 std::string waiting_text(const RunAnalysis& run) {
-  std::int64_t waited_ns = 0, blocked_ns = 0;
-  for (const RankWaits& waits : run.waits) waited_ns += waits.waited_ns, blocked_ns += waits.blocked_ns;
-  const double waited = share(waited_ns, blocked_ns);
+  double waited_ns = 0, blocked_ns = 0;
+  for (const RankWaits& waits : run.waits) {
+    waited_ns += static_cast<double>(waits.waited_ns), blocked_ns += static_cast<double>(waits.blocked_ns);
+  }
+  const double waited = blocked_ns > 0 ? waited_ns / blocked_ns : 0;
   return waited < 0.25
              ? ""
              : fmt::format(" {} of the time in collectives is waiting for the last rank to arrive.", percent(waited));
@@ -111,7 +113,7 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   const PhaseSum other = sum_of(run, Phase::other);
   if (run.iterations.count > 0 && other.of_wall() > 0.02) {
-    const std::int64_t outside_ns = other.ns - other_in_iterations_ns(run);
+    const double outside_ns = other.ns - static_cast<double>(other_in_iterations_ns(run));
     const std::string outside = 2 * outside_ns < other.ns ? ""
                                                           : fmt::format(", {} of it outside of the iterations",
                                                                         mean_duration({.ns = outside_ns}, run));

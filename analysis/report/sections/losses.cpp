@@ -10,22 +10,23 @@ namespace paceline::analysis {
 namespace losses_section {
 
 void add_coverage(const RunAnalysis& run, std::vector<Finding>& out) {
-  std::int64_t recorded = 0, span = 0;
+  double recorded = 0, span = 0;  // a rank's may be as long as an integer can hold
   std::vector<std::string> reasons;
   for (const auto& rank : run.per_rank) {
-    recorded += rank.wall_ns;
-    span += rank.span_ns;
+    recorded += static_cast<double>(rank.wall_ns);
+    span += static_cast<double>(rank.span_ns);
     for (const std::string& reason : rank.pauses) {
       if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
     }
   }
   if (reasons.empty()) return;
-  const auto ranks = static_cast<std::int64_t>(run.per_rank.size());
+  const auto mean = [&](double sum) {
+    return duration(static_cast<std::int64_t>(sum / static_cast<double>(run.per_rank.size())));
+  };
   out.push_back({Severity::info,
                  fmt::format("On average, {} ({}) of the {} that a rank ran were recorded, and the figures cover only "
                              "that part. The rest was not recorded: {}.",
-                             duration(recorded / ranks), percent(share(recorded, span)), duration(span / ranks),
-                             list_text(reasons))});
+                             mean(recorded), percent(span > 0 ? recorded / span : 0), mean(span), list_text(reasons))});
 }
 
 bool has_cause(const RunLosses& losses, const char* cause) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "analysis/text/labels.h"
@@ -39,6 +40,18 @@ TEST(DurationSketch, HasNoStandardDeviationOfOneDuration) {
   sketch.add(7);
   EXPECT_EQ(sketch.stddev_ns(), 0);
   EXPECT_EQ(sketch.quantile_ns(0.5), 7);
+}
+
+TEST(DurationSketch, ASumOfCenturiesStaysAtTheLongestDuration) {
+  constexpr std::int64_t longest = std::numeric_limits<std::int64_t>::max();
+  DurationSketch sketch, other;
+  for (const std::int64_t ns : {longest, std::int64_t{1}}) sketch.add(ns);
+  EXPECT_EQ(sketch.sum_ns(), longest);
+  other.add(longest);
+  sketch.merge(other);
+  EXPECT_EQ(sketch.sum_ns(), longest);
+  EXPECT_EQ(sketch.count(), 3U);
+  EXPECT_GT(static_cast<std::int64_t>(sketch.quantile_ns(1)), longest - 1025);
 }
 
 // 20,000 durations between 1 ns and 30 min, against all of them sorted; also where two sketches are joined.

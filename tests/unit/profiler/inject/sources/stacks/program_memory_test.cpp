@@ -40,7 +40,8 @@ TEST_P(ProgramMemoryTest, ReadsUpToAPageThatIsGone) {
 TEST_P(ProgramMemoryTest, KeepsPagesUntilItForgetsThem) {
   ProgramMemory memory;
   ASSERT_TRUE(memory.open(GetParam()));
-  static volatile int value = 1;
+  static volatile int value;
+  value = 1;
   const auto at = reinterpret_cast<Address>(const_cast<int*>(&value));
   int seen = 0;
   EXPECT_TRUE(memory.read_value(at, seen));
