@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: mpirun -n 2 paceline record -o TRACE --pytorch -- python pytorch_step_cost.py STORE [BATCH [PAIRS]]
+"""usage: mpirun -n 2 paceline record -o TRACE --pytorch -- python pytorch_step_cost.py STORE [BATCH [PAIRS [apart]]]
 
 How much longer a step of DistributedDataParallel over gloo takes while it is recorded. Blocks of 200 ms with and without
 recording take turns inside the same processes. Without it no event, sample or counter is taken; what stays in both are the
 hooks of `--pytorch` themselves. Prints the mean and the median of the differences of wall time and of CPU time (all threads
 of the process, the recorder's too) with 95 % intervals (bootstrap over the pairs of blocks, 1 % trimmed at both ends).
 
-STORE is a new file for the ranks to meet. A BATCH of 2 (default) makes steps of some 10 ms, 24 of 100 ms. PAIRS: 300.
+STORE is a new file for the ranks to meet. A BATCH of 2 (default) makes steps of some 10 ms, 24 of 100 ms. PAIRS: 300. With
+`apart`, for one rank on two CPUs, the main thread has CPU 0 to itself, and all other threads, the recorder's too, have CPU 1.
 """
 import ctypes
 import os
@@ -63,6 +64,9 @@ def main():
         distributed.broadcast(number, 0)
         return int(number)
 
+    if sys.argv[4:] == ["apart"]:
+        for task in map(int, os.listdir("/proc/self/task")):
+            os.sched_setaffinity(task, {0 if task == os.getpid() else 1})
     seconds(steps_in(3))  # until the recorder knows how often the threads switch
     steps = steps_in(BLOCK_S)
     found = {0: [], 1: []}  # by whether it records

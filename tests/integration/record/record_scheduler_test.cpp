@@ -243,6 +243,21 @@ TEST_F(RecordScheduler, ManySwitchesAreRecordedAsSums) {
   EXPECT_GT(times_in(trace, main, "sleep").blocked_ns, 200 * millisecond);
 }
 
+TEST_F(RecordScheduler, ManySwitchesOfOtherThreadsLeaveTheMainThreadsOwn) {
+  const Ended ended = run(recorded() + SCHEDULED " talkers naps sleep");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  if (!has_switches(only_file())) GTEST_SKIP() << only_file().setting("scheduler");
+  EXPECT_THAT(ended.err, HasSubstr("recorded as sums, without each switch but the main thread's"));
+  const analysis::Trace trace = load();
+  const Track& main = main_of(trace.ranks.at(0));
+  EXPECT_TRUE(main.states.exact);
+  std::size_t inexact = 0;
+  for (const Track& track : trace.ranks.at(0).tracks) inexact += track.states.empty() || track.states.exact ? 0 : 1;
+  EXPECT_EQ(inexact, 2u);
+  expect_near(times_in(trace, main, "naps"), counted(ended.out).at("naps"), 20 * millisecond);
+  EXPECT_GT(times_in(trace, main, "sleep").blocked_ns, 290 * millisecond);
+}
+
 // The filter ends a program that makes a system call which it does not list.
 TEST_F(RecordScheduler, UnderASeccompFilterTheSumsAreRead) {
   if (std::string(DENIED).empty()) GTEST_SKIP() << "no libseccomp";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: scheduled PART…
 //
-// Each part is a range on the main thread: spin, iteration, sleep, naps, yields, fork, exec, threads, pipe. Prints for
-// each range its name, and what the system counted for the main thread in it: the time on a CPU and the time that it
-// waited for one, ns.
+// Each part is a range on the main thread: spin, iteration, sleep, naps, yields, fork, exec, threads, pipe, talkers.
+// Prints for each range its name, and what the system counted for the main thread in it: the time on a CPU and the time
+// that it waited for one, ns.
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -60,8 +60,8 @@ static void* answer(void* unused) {
   return unused;
 }
 
-// Tens of thousands of switches a second, until two and a half seconds have passed.
-static void talk(void) {
+// Tens of thousands of switches a second, until three and a half seconds have passed.
+static void* talk(void* unused) {
   pthread_t other;
   if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&other, NULL, answer, NULL) != 0) exit(3);
   const long long end = now(CLOCK_MONOTONIC) + 3500000000LL;
@@ -71,6 +71,14 @@ static void talk(void) {
   }
   close(there[1]);
   pthread_join(other, NULL);
+  return unused;
+}
+
+// The same in two other threads, while the main one waits.
+static void let_others_talk(void) {
+  pthread_t first;
+  if (pthread_create(&first, NULL, talk, NULL) != 0) exit(3);
+  pthread_join(first, NULL);
 }
 
 static void do_part(const char* part) {
@@ -93,7 +101,9 @@ static void do_part(const char* part) {
   } else if (strcmp(part, "threads") == 0) {
     come_and_go();
   } else if (strcmp(part, "pipe") == 0) {
-    talk();
+    talk(NULL);
+  } else if (strcmp(part, "talkers") == 0) {
+    let_others_talk();
   }
 }
 

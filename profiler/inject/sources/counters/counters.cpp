@@ -50,13 +50,15 @@ void set(std::atomic<std::uint32_t>& word) {
 
 void stop_counters();
 
-void sample(bool gpus) {
-  if (!recording()) return;
+// Returns false, and takes none, in a pause of the recording.
+bool sample(bool gpus) {
+  if (!recording()) return false;
   begin_moment();
   sample_process();
   sample_network();
   sample_cgroup();
   if (gpus) sample_gpus();
+  return true;
 }
 
 void* run(void*) {
@@ -77,9 +79,9 @@ void* run(void*) {
     if (next < now) next = now;  // missed samplings are skipped
     const bool ends = wait_for(finishing, next);
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
-    sample(gpus);
+    const bool records = sample(gpus);
     if (ends) break;
-    pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before);
+    if (records) pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     if (!gpus && !after_fork && next >= gpus_from) {
       gpus = true;
       record_gpu_facts();
@@ -97,7 +99,7 @@ void read_interval() {
   constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
   const std::uint64_t interval_us = std::min(number_or(record::env_counters_us, twentieth), a_day);
   const bool asked_for = *text_or(record::env_counters_us, "") != '\0';
-  pace = {.wanted_ns = static_cast<std::int64_t>(interval_us * 1000), .part = asked_for ? 100 : 1000};
+  pace = {.wanted_ns = static_cast<std::int64_t>(interval_us * 1000), .part = asked_for ? 100 : 2000};
 }
 
 void start_counters() {

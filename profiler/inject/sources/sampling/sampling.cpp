@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 // What is not asked for must not be felt, also where the ranks use all CPUs.
-constexpr Pace usual_pace{.wanted_ns = second / 10, .part = 1000};
+constexpr Pace usual_pace{.wanted_ns = second / 10, .part = 1500};
 constexpr std::int64_t usual_most_idle = 4;
 
 constexpr std::int64_t request_interval_ns = 2 * second;
@@ -166,6 +166,7 @@ void emit_waiting(Watched& of, const NativeRegisters* registers) {
 // Returns whether the thread has run since its last sample.
 bool sample_thread(Watched& of, std::int64_t period_ns) {
   NativeRegisters registers;
+  memory.forget_pages();
   if (of.waiting_count > 0 && of.registers.take(registers)) emit_waiting(of, &registers);
   const std::uint64_t at = ticks(), turns = of.watch.turns();
   const bool same_turn = turns != 0 && turns == std::exchange(of.turns, turns);
@@ -251,7 +252,8 @@ void* run(void*) {
     if (wait_for(finishing, next)) break;
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID), now = monotonic_ns();
     sample_standstill();
-    if (samples && recording()) {
+    const bool records = samples && recording();
+    if (records) {
       if (now >= next_search) {
         look_for_python(memory);
         find_threads(all_threads);
@@ -263,7 +265,7 @@ void* run(void*) {
       }
     }
     latest = now;
-    if (!samples) continue;
+    if (!records) continue;  // a turn of a pause costs nothing, and says nothing about the others
     pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     python_ask_interval_ns = pace.interval_ns() > pace.wanted_ns ? 10 * pace.interval_ns() : 0;
   }

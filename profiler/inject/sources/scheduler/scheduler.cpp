@@ -2,8 +2,9 @@
 // When each thread of the process runs, waits for a CPU or is blocked (--scheduler). The drain finds the threads and
 // reads what the kernel recorded and counted for them; the threads themselves do nothing for it.
 //
-// Where the system allows it, every switch of a thread is recorded (SwitchRing). Else, and where a process switches
-// more often than `most_switches` a second, the sums of the system alone are recorded (ThreadSums).
+// Where the system allows it, every switch of a thread is recorded (SwitchRing). Else the sums of the system alone are
+// recorded (ThreadSums), and also where a process switches more often than `most_switches` a second: for all threads
+// but the main one, unless it switches that often itself.
 // docs/trace-format.md describes the events.
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ constexpr std::int64_t idle_interval_ns = 250 * millisecond;
 // With rings, the turns come at least as often, whatever they cost: each ring holds as many switches as a process may
 // make in this time (most_switches).
 constexpr std::int64_t ring_interval_ns = 125 * millisecond;
-constexpr std::int64_t list_interval_ns = 100 * millisecond;    // a thread that replaces another one is found then
+constexpr std::int64_t list_interval_ns = 500 * millisecond;    // where nothing else asks for a list
 constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
 constexpr std::int64_t starving_window_ns = 100 * millisecond;  // one late wake-up does not make it starve
 constexpr std::uint64_t most_switches = 2000;                   // a second, of all threads
@@ -65,6 +66,7 @@ struct Thread {
   bool is_off = false;            // its last switch was off its CPU
   bool is_cut = false;            // switches after `known_until` were lost
   unsigned file = 0;              // kept_files[file - 1], or none
+  std::uint32_t in_window = 0;    // switches in this second
   std::uint64_t found_at = 0;     // absolute ticks
   std::uint64_t known_until = 0;  // absolute ticks
   std::uint64_t read_at = 0;      // absolute ticks of the last reading
@@ -170,13 +172,19 @@ bool read_at_once(const Thread& thread, std::uint64_t& at, ThreadSums& sums) {
   return true;
 }
 
+// A thread has ended; where another one replaces it, there are as many as before.
+void ask_for_a_list() { state.next_list_ns = 0; }
+
 // Records the thread's sums if they have changed, and then also how long they had stayed as they were. Returns whether
 // the thread has run.
 bool take_sums(Thread& thread) {
   std::uint64_t running_ns = 0;
   if (thread.has_sums && state.clock_allowed) {
     const std::uint64_t at = ticks();
-    if (!read_running_time(thread.id, running_ns)) return false;
+    if (!read_running_time(thread.id, running_ns)) {
+      ask_for_a_list();
+      return false;
+    }
     if (running_ns == thread.sums.running_ns) {
       thread.sums_stayed = true;
       thread.read_at = at;
@@ -185,7 +193,10 @@ bool take_sums(Thread& thread) {
   }
   ThreadSums sums;
   std::uint64_t at = 0;
-  if (!read_at_once(thread, at, sums)) return true;
+  if (!read_at_once(thread, at, sums)) {
+    ask_for_a_list();
+    return true;
+  }
   const bool changed = !thread.has_sums || sums != thread.sums;
   if (thread.has_sums)
     state.longest_wait_ns = std::max(state.longest_wait_ns, sums.waiting_ns - thread.sums.waiting_ns);
@@ -298,26 +309,37 @@ void list_threads(const Moment& now, bool records) {
   state.listed_at = now.ticks;
 }
 
-// Many switches in two windows of a second in a row: the sums alone are recorded from here on.
+void record_sums_alone(Thread& thread) {
+  add_switch(thread.known_until, thread, ThreadState::unknown);
+  thread.is_off = false;
+  close_ring(thread);
+}
+
+// Many switches in two windows of a second in a row: the sums alone are recorded from here on. The main thread's
+// switches are still recorded if they are not the many ones: its time is what the report divides.
 void govern(std::int64_t now_ns) {
   if (now_ns < state.window_end_ns) return;
   const bool first = state.window_end_ns == 0;
   state.busy_windows = state.switches_in_window > most_switches && !first ? state.busy_windows + 1 : 0;
   state.switches_in_window = 0;
   state.window_end_ns = now_ns + second;
-  if (state.busy_windows < 2 || !state.switches_allowed) return;
-  state.switches_allowed = false;
-  state.pace.cost_ns = 0;  // sums cost less
+  const bool too_many = state.busy_windows >= 2 && state.rings > 0;
+  bool keeps_main = false;
   for (std::size_t t = 0; t < thread_count; ++t) {
-    if (!threads[t].ring.is_open()) continue;
-    add_switch(threads[t].known_until, threads[t], ThreadState::unknown);
-    threads[t].is_off = false;
-    close_ring(threads[t]);
+    const std::uint32_t switches = std::exchange(threads[t].in_window, 0u);
+    if (!too_many || !threads[t].ring.is_open()) continue;
+    if (threads[t].id == session.owner && switches <= most_switches / 2) {
+      keeps_main = true;
+    } else {
+      record_sums_alone(threads[t]);
+    }
   }
-  if (speaks_for_the_job()) {
+  if (!too_many) return;
+  state.pace.cost_ns = 0;  // sums cost less
+  if (std::exchange(state.switches_allowed, false) && speaks_for_the_job()) {
     say("%s: the threads of this process switch more than %llu times a second; from here on their running and waiting "
-        "times are recorded as sums, without each switch",
-        session.file.path, static_cast<unsigned long long>(most_switches));
+        "times are recorded as sums, without each switch%s",
+        session.file.path, static_cast<unsigned long long>(most_switches), keeps_main ? " but the main thread's" : "");
   }
 }
 
@@ -349,6 +371,7 @@ void take_turn(std::int64_t now_ns, bool last) {
     const bool has_ring = thread.ring.is_open();
     const std::size_t switches = has_ring ? take_switches(thread, now, records) : 0;
     state.switches_in_window += switches;
+    thread.in_window += static_cast<std::uint32_t>(switches);
     // A thread that is off its CPU and did not switch still is.
     const bool ran = records && (!thread.is_off || switches > 0 || !thread.has_sums || last) && take_sums(thread);
     if (ran || switches > 0) state.active_ns = now_ns;
@@ -368,7 +391,7 @@ void take_turn(std::int64_t now_ns, bool last) {
   }
   record_pending();
   state.last = now;
-  state.pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before - looked_ns);
+  if (records) state.pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before - looked_ns);
 }
 
 std::int64_t turn_if_due(std::int64_t now_ns) {

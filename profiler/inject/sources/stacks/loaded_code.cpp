@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/sources/stacks/function_names.h"
@@ -46,11 +47,14 @@ constexpr std::size_t most_images = 1024, most_pieces = 4096;
 Image* images = nullptr;  // also those that are gone: they may come back
 Piece* pieces = nullptr;
 std::size_t image_count = 0, piece_count = 0;
+std::uint64_t pieces_hash = 0;
 constexpr std::int64_t second = 1'000'000'000;
-std::int64_t next_look_ns = 0;
+// Where nothing is at an instruction, each look for it comes after twice as long as the one before, up to this.
+constexpr std::int64_t longest_wait_ns = 64 * second;
+std::int64_t next_look_ns = 0, wait_ns = second;
 
 std::uint64_t libraries = 0;  // a hash of the loader's list, when it was last read
-std::int64_t next_libraries_ns = 0;
+std::int64_t next_libraries_ns = 0, next_whole_list_ns = 0;
 
 // What is known about instructions, by their addresses.
 constexpr std::size_t most_functions = std::size_t{1} << 15;
@@ -119,31 +123,63 @@ Image* image_at(Address begin, const char* path) {
   return &image;
 }
 
-// FNV-1a of where the loader's libraries are and of their paths. The loader may change its list meanwhile, which gives
-// another hash, too.
-std::uint64_t hash_of_libraries(ProgramMemory& memory) {
+// FNV-1a, on top of a hash of what came before.
+constexpr std::uint64_t first_hash = 0xcbf29ce484222325;
+void add_to_hash(const void* bytes, std::size_t count, std::uint64_t& hash) {
+  for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
+}
+
+// Where a library is, and its path.
+bool add_library(ProgramMemory& memory, const link_map* at, link_map& library, std::uint64_t& hash) {
+  char path[128] = "";
+  if (!memory.read_value(reinterpret_cast<Address>(at), library)) return false;
+  if (memory.read_value(reinterpret_cast<Address>(library.l_name), path))
+    add_to_hash(path, strnlen(path, sizeof path), hash);
+  add_to_hash(&library.l_addr, sizeof library.l_addr, hash);
+  return true;
+}
+
+// The last library of the loader's list.
+struct ListEnd {
+  const link_map *last = nullptr, *before = nullptr;
+  std::uint64_t hash = 0;  // of `last` alone
+
+  // The loader adds libraries at the end.
+  bool is_still_there(ProgramMemory& memory) const {
+    link_map library, previous;
+    std::uint64_t now = first_hash;
+    return last != nullptr && before != nullptr && add_library(memory, last, library, now) && now == hash &&
+           library.l_next == nullptr && library.l_prev == before &&
+           memory.read_value(reinterpret_cast<Address>(before), previous) && previous.l_next == last;
+  }
+};
+
+// Of the whole list. The loader may change it meanwhile, which gives another hash, too.
+std::uint64_t hash_of_libraries(ProgramMemory& memory, ListEnd& end) {
   constexpr unsigned most_libraries = 4096;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&hash](const void* bytes, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
-  };
-  memory.forget_pages();
+  std::uint64_t hash = first_hash;
+  end = {};
   const link_map* next = &_r_debug == nullptr ? nullptr : _r_debug.r_map;
   for (unsigned i = 0; next != nullptr && i < most_libraries; ++i) {
     link_map library;
-    char path[128] = "";
-    if (!memory.read_value(reinterpret_cast<Address>(next), library)) break;
-    if (memory.read_value(reinterpret_cast<Address>(library.l_name), path)) add(path, strnlen(path, sizeof path));
-    add(&library.l_addr, sizeof library.l_addr);
+    std::uint64_t alone = first_hash;
+    if (!add_library(memory, next, library, hash) || !add_library(memory, next, library, alone)) break;
+    end = {next, library.l_prev, alone};
     next = library.l_next;
   }
   return hash;
 }
 
-void find_pieces() {
+ListEnd list_end;
+
+void forget_functions() {
   numbers.clear();
   function_count = 0;
+}
+
+void find_pieces() {
   piece_count = 0;
+  std::uint64_t hash = first_hash;
   Address first = 0;  // where the latest file's first byte is
   char first_path[longest_path] = "";
   each_line("/proc/self/maps", [&](const char* line) {
@@ -158,8 +194,10 @@ void find_pieces() {
     if (access[2] != 'x' || piece_count == most_pieces) return;
     Image* image = is_file && strcmp(path, first_path) == 0 ? image_at(first, path) : nullptr;
     if (image != nullptr && !image->opened) image->owner = owner_of(path, begin, end);
-    pieces[piece_count++] = {begin, end, image};
+    const Piece& piece = pieces[piece_count++] = {begin, end, image};
+    add_to_hash(&piece, sizeof piece, hash);
   });
+  if (std::exchange(pieces_hash, hash) != hash) forget_functions();
 }
 
 // Reads the program headers of the image.
@@ -234,15 +272,13 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
   if (piece == nullptr) {
     const std::int64_t now = monotonic_ns();
     if (now < next_look_ns) return nullptr;
-    next_look_ns = now + second;
     find_pieces();
     piece = piece_at(instruction);
+    wait_ns = piece == nullptr ? std::min(2 * wait_ns, longest_wait_ns) : second;
+    next_look_ns = now + wait_ns;
     if (piece == nullptr) return nullptr;
   }
-  if (function_count == most_functions || numbers.is_full()) {
-    numbers.clear();
-    function_count = 0;
-  }
+  if (function_count == most_functions || numbers.is_full()) forget_functions();
   LoadedFunction& function = functions[function_count];
   function = {};
   describe(memory, *piece, instruction, function);
@@ -253,7 +289,10 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
 void look_for_other_libraries(ProgramMemory& memory, std::int64_t now_ns) {
   if (piece_count == 0 || now_ns < next_libraries_ns) return;
   next_libraries_ns = now_ns + second;
-  const std::uint64_t now = hash_of_libraries(memory);
+  memory.forget_pages();
+  if (now_ns < next_whole_list_ns && list_end.is_still_there(memory)) return;
+  next_whole_list_ns = now_ns + 10 * second;
+  const std::uint64_t now = hash_of_libraries(memory, list_end);
   if (libraries != 0 && now != libraries) find_pieces();
   libraries = now;
 }
@@ -265,10 +304,11 @@ bool in_one_piece(Address a, Address b) {
 
 void forget_loaded_code() {
   for (std::size_t i = 0; i < image_count; ++i) images[i].names.close();
-  numbers.clear();
+  forget_functions();
   image_count = piece_count = 0;
-  function_count = 0;
-  next_look_ns = next_libraries_ns = 0;
+  pieces_hash = 0;
+  wait_ns = second;
+  next_look_ns = next_libraries_ns = next_whole_list_ns = 0;
   libraries = 0;
 }
 

@@ -17,12 +17,13 @@ bool ProgramMemory::open(bool fast) {
   const auto works = [&] { return read(reinterpret_cast<Address>(&known), &seen, sizeof seen) && seen == known; };
   if (fast && !has_seccomp_filter() && works()) return true;
   by_file_ = true;
-  return file_.keep(open_high("/proc/self/mem")) && works();
+  file_is_ours_ = file_.keep(open_high("/proc/self/mem"));
+  return file_is_ours_ && works();
 }
 
 bool ProgramMemory::read(Address from, void* out, std::size_t size) {
   if (by_file_) {
-    return from >> 63 == 0 && file_.is_ours() &&
+    return from >> 63 == 0 && file_is_ours_ &&
            pread(file_.number(), out, size, static_cast<off_t>(from)) == static_cast<ssize_t>(size);
   }
   const iovec local{out, size};
@@ -53,6 +54,7 @@ std::size_t ProgramMemory::read_all(std::span<const Address> from, std::size_t s
 }
 
 void ProgramMemory::forget_pages() {
+  if (by_file_) file_is_ours_ = file_.is_ours();
   for (Page& page : kept_) page.at = 1;
 }
 

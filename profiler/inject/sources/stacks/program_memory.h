@@ -28,7 +28,8 @@ class ProgramMemory {
   // could not be. Cost: one system call for 64 of them.
   std::size_t read_all(std::span<const Address> from, std::size_t size, void* out);
 
-  // Reads small objects that lie close together: a page is read once, until forget_pages().
+  // Reads small objects that lie close together: a page is read once, until forget_pages(), which also looks whether
+  // the program has closed /proc/self/mem.
   bool read_near(Address from, void* out, std::size_t size);
   void forget_pages();
   template <class Value>
@@ -45,7 +46,7 @@ class ProgramMemory {
   };
   Page& page_at(Address at);
 
-  bool by_file_ = false;
+  bool by_file_ = false, file_is_ours_ = false;
   KeptDescriptor file_;
   Page kept_[pages];
 };
