@@ -17,7 +17,7 @@ import sys
 import weakref
 from _thread import get_ident
 
-from . import group_hooks, ranges
+from . import completion, group_hooks, ranges
 from .training import hooked, in_range
 
 attach, pop = ranges.phases.attach, ranges.pop
@@ -251,7 +251,7 @@ class Observer:
             return end(running)
         ended_by_wait = 0
         try:
-            work.get_future().add_done_callback(lambda future: end(running))
+            completion.end_with(work.get_future(), running)
         except Exception:  # not every kind of work has a future
             ended_by_wait = running
         self.waiting[id(work)] = (0, request, ended_by_wait)

@@ -205,6 +205,26 @@ dist.destroy_process_group()
             self.assertEqual(count, 60)
         self.assertIn("Communication was not observed", " ".join(of["text"] for of in self.report()["findings"]))
 
+    def test_a_collective_that_ends_after_the_script_ends_the_process_well(self):
+        # Python's callbacks of a future, called while Python ends, would abort rank 0.
+        self.record(*self.launch(2, self.script("""
+import time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+values = torch.ones(4)
+dist.all_reduce(values)
+if dist.get_rank() == 1:
+    time.sleep(0.3)
+work = dist.all_reduce(values, async_op=True)
+if dist.get_rank() == 1:
+    work.wait()
+""")))
+        all_reduces = [row for row in self.events() if row["name"] == "gloo:all_reduce"]
+        self.assertEqual(len(all_reduces), 4)
+        longest = max(float(row["duration_ns"]) for row in all_reduces)
+        self.assertGreater(longest, 0.2e9)
+
     def test_a_scatter_has_the_bytes_of_all_parts_on_every_rank(self):
         self.record(*self.launch(2, self.script("""
 import torch
