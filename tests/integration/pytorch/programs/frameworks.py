@@ -469,4 +469,4 @@ def ray_train():
         say(steps, loss, model.parameters(), ray.train.get_context().get_world_rank())
 
     ray.init(num_cpus=int(os.environ["RANKS"]) + 1, include_dashboard=False)
-    TorchTrainer(loop, torch_config=TorchConfig("gloo"), scaling_config=ScalingConfig(int(os.environ["RANKS"]))).fit()
+    TorchTrainer(loop, torch_config=TorchConfig("gloo"), scaling_config=ScalingConfig(num_workers=int(os.environ["RANKS"]))).fit()
