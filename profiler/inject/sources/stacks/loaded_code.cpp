@@ -50,7 +50,7 @@ std::size_t image_count = 0, piece_count = 0;
 std::uint64_t pieces_hash = 0;
 constexpr std::int64_t second = 1'000'000'000;
 // Where nothing is at an instruction, each look for it comes after twice as long as the one before, up to this.
-constexpr std::int64_t longest_wait_ns = 64 * second;
+constexpr std::int64_t longest_wait_ns = 16 * second;
 std::int64_t next_look_ns = 0, wait_ns = second;
 
 std::uint64_t libraries = 0;  // a hash of the loader's list, when it was last read
