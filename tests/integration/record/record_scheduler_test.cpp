@@ -127,6 +127,15 @@ TEST_F(RecordScheduler, SumsAloneHaveTheAccuracyOfTheirReadings) {
   EXPECT_GE(all.running_ns, running - system.at("naps").running_ns - 2 * millisecond);
 }
 
+// The drain reads seldom while a thread sleeps. The iteration's own readings say what was in it.
+TEST_F(RecordScheduler, TheSumsOfAnIterationAreItsOwn) {
+  const Ended ended = run(recorded("PACELINE_SCHEDULER=sums") + SCHEDULED " naps sleep iteration sleep");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const analysis::Trace trace = load();
+  const Track& main = main_of(trace.ranks.at(0));
+  expect_near(times_in(trace, main, "iteration"), counted(ended.out).at("iteration"), 10 * millisecond);
+}
+
 TEST_F(RecordScheduler, TwoProgramsOnOneCpuWaitForIt) {
   const std::string busy = SCHEDULED " naps spin spin spin";
   const Ended ended = run(only_one_cpu() + recorded() + busy + " & " + only_one_cpu() + busy + " > other; wait");

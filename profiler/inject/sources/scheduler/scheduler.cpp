@@ -21,6 +21,7 @@
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/buffer/session.h"
 #include "profiler/inject/process/children.h"
+#include "profiler/inject/sources/scheduler/iteration_sums.h"
 #include "profiler/inject/sources/scheduler/other_programs.h"
 #include "profiler/inject/sources/scheduler/switch_ring.h"
 #include "profiler/inject/sources/scheduler/thread_sums.h"
@@ -43,15 +44,14 @@ constexpr std::int64_t shortest_interval_ns = 20 * millisecond;
 // holds 1,024 switches a second of that time.
 constexpr std::int64_t idle_interval_ns = 250 * millisecond;
 // With rings, the turns come at least as often, whatever they cost: each ring holds as many switches as a process may
-// make in this time (most_switches).
-constexpr std::int64_t ring_interval_ns = 125 * millisecond;
+// make in the shorter time (most_switches), or twice as many as a thread makes where the longer one applies.
+constexpr std::int64_t busy_ring_ns = 125 * millisecond, calm_ring_ns = 2 * busy_ring_ns;
+constexpr std::uint64_t calm_switches = 500;                    // a second, of a thread
 constexpr std::int64_t list_interval_ns = 500 * millisecond;    // where nothing else asks for a list
 constexpr std::uint64_t starving_share = 10;                    // a thread waits for a CPU 1/10 of the time
 constexpr std::int64_t starving_window_ns = 100 * millisecond;  // one late wake-up does not make it starve
 constexpr std::uint64_t most_switches = 2000;                   // a second, of all threads
-constexpr std::int64_t longest_reading_ns = 50'000;  // of a thread's sums, which are those of one moment then
-constexpr int most_readings = 4;                     // until one is as short
-constexpr std::uint32_t slots_of_a_turn = 1024;      // enough for all but turns with thousands of threads
+constexpr std::uint32_t slots_of_a_turn = 1024;                 // enough for all but turns with thousands of threads
 constexpr std::size_t most_threads = 4096, most_rings = 256, most_kept_files = 64;
 
 enum class Wanted : std::uint8_t { nothing, sums, switches };
@@ -106,11 +106,12 @@ struct State {
   ThreadFolder folder;
   Moment last;  // of the turn before
   Pace pace{.wanted_ns = shortest_interval_ns, .part = 1000};
-  std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0;
+  std::int64_t next_turn_ns = 0, next_list_ns = 0, window_end_ns = 0, ring_interval_ns = busy_ring_ns;
   std::int64_t active_ns = 0;  // when a thread was last found to have run
   std::uint64_t threads_known = 0, switches_in_window = 0;
   std::uint64_t listed_at = 0;  // absolute ticks; 0 = not yet
   std::size_t rings = 0;
+  std::size_t most_in_ring = 0;       // switches of a thread, in this turn
   std::uint64_t longest_wait_ns = 0;  // of a thread for a CPU, in this turn
   std::uint64_t waited_ns = 0;        // the longest waits of the turns since `waits_since_ns`
   std::int64_t waits_since_ns = 0;
@@ -159,19 +160,6 @@ void record_sums(const Thread& thread, std::uint64_t at, const ThreadSums& sums)
                                   .waiting_ns = sums.waiting_ns});
 }
 
-// Reads the sums of one moment: the drain may lose its CPU between the clock and the sums, which then hold waits that
-// ended after `at`. Returns false if the thread has ended.
-bool read_at_once(const Thread& thread, std::uint64_t& at, ThreadSums& sums) {
-  KeptFile* file = thread.file != 0 ? &kept_files[thread.file - 1].file : nullptr;
-  const double longest = clock_state.ticks_per_second / 1e9 * longest_reading_ns;
-  for (int i = 0; i < most_readings; ++i) {
-    at = ticks();
-    if (!read_thread_sums(thread.id, file, state.clock_allowed, sums)) return false;
-    if (static_cast<double>(ticks() - at) < longest) break;
-  }
-  return true;
-}
-
 // A thread has ended; where another one replaces it, there are as many as before.
 void ask_for_a_list() { state.next_list_ns = 0; }
 
@@ -193,7 +181,8 @@ bool take_sums(Thread& thread) {
   }
   ThreadSums sums;
   std::uint64_t at = 0;
-  if (!read_at_once(thread, at, sums)) {
+  KeptFile* file = thread.file != 0 ? &kept_files[thread.file - 1].file : nullptr;
+  if (!read_sums_of_a_moment(thread.id, file, state.clock_allowed, at, sums)) {
     ask_for_a_list();
     return true;
   }
@@ -299,6 +288,7 @@ void list_threads(const Moment& now, bool records) {
       // The program may have got a filter since.
       if (!filter_looked_for && state.clock_allowed && has_seccomp_filter()) {
         state.switches_allowed = state.clock_allowed = false;
+        allow_iteration_sums(false);
       }
       filter_looked_for = true;
       find_thread(threads[kept++], listed[i], records);
@@ -343,9 +333,17 @@ void govern(std::int64_t now_ns) {
   }
 }
 
+// Reads how many switches the fullest ring had after `passed_ns`.
+void choose_ring_interval(std::int64_t passed_ns) {
+  const std::uint64_t calm = calm_switches * static_cast<std::uint64_t>(passed_ns) / second;
+  state.ring_interval_ns = state.most_in_ring <= calm ? calm_ring_ns : busy_ring_ns;
+  state.most_in_ring = 0;
+}
+
+// Of the sums alone, those between two turns are not known: they may cost twice as much.
 std::int64_t turn_interval_ns() {
   const std::int64_t by_cost_ns = state.pace.interval_ns();
-  return state.rings > 0 ? std::min(by_cost_ns, ring_interval_ns) : by_cost_ns;
+  return state.rings > 0 ? std::min(2 * by_cost_ns, state.ring_interval_ns) : by_cost_ns;
 }
 
 void take_turn(std::int64_t now_ns, bool last) {
@@ -372,6 +370,7 @@ void take_turn(std::int64_t now_ns, bool last) {
     const std::size_t switches = has_ring ? take_switches(thread, now, records) : 0;
     state.switches_in_window += switches;
     thread.in_window += static_cast<std::uint32_t>(switches);
+    state.most_in_ring = std::max(state.most_in_ring, switches);
     // A thread that is off its CPU and did not switch still is.
     const bool ran = records && (!thread.is_off || switches > 0 || !thread.has_sums || last) && take_sums(thread);
     if (ran || switches > 0) state.active_ns = now_ns;
@@ -390,6 +389,7 @@ void take_turn(std::int64_t now_ns, bool last) {
     state.waits_since_ns = now_ns;
   }
   record_pending();
+  choose_ring_interval(now.raw_ns - state.last.raw_ns);
   state.last = now;
   if (records) state.pace.add_cost(true_ns(CLOCK_THREAD_CPUTIME_ID) - before - looked_ns);
 }
@@ -448,6 +448,7 @@ void start_recording() {
   if (wanted == Wanted::switches && !state.switches_allowed && speaks_for_the_job()) {
     say("%s: running and waiting times of threads are recorded as %s", session.file.path, text);
   }
+  allow_iteration_sums(state.clock_allowed);
   in_turn.store(0, std::memory_order_release);
 }
 
@@ -462,6 +463,7 @@ void close_files() {
 // The last turn, which waits no longer than a second for one in progress.
 void end_recording() {
   if (wanted == Wanted::nothing || !state.folder.is_open()) return;
+  allow_iteration_sums(false);
   const std::int64_t deadline = monotonic_ns() + second;
   std::uint32_t nobody = 0;
   while (!in_turn.compare_exchange_weak(nobody, 1, std::memory_order_acquire)) {
@@ -478,6 +480,7 @@ void end_recording() {
 void reset_in_child() {
   thread_count = 0;
   in_turn.store(1);
+  forget_iteration_sums();
   close_files();
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "profiler/inject/buffer/clock.h"
 #include "profiler/inject/sources/scheduler/numbered_folder.h"
 
 namespace paceline::inject {
@@ -36,6 +37,17 @@ std::uint64_t ThreadFolder::count() const {
 
 std::size_t ThreadFolder::list(std::span<pid_t> into) const {
   return folder_.is_ours() ? list_numbers(folder_.number(), into) : 0;
+}
+
+bool read_sums_of_a_moment(pid_t thread, KeptFile* file, bool clock_is_allowed, std::uint64_t& at, ThreadSums& sums) {
+  constexpr double longest_s = 50e-6;
+  constexpr int most_readings = 4;  // until one is as short
+  for (int i = 0; i < most_readings; ++i) {
+    at = ticks();
+    if (!read_thread_sums(thread, file, clock_is_allowed, sums)) return false;
+    if (static_cast<double>(ticks() - at) < longest_s * clock_state.ticks_per_second) break;
+  }
+  return true;
 }
 
 bool read_running_time(pid_t thread, std::uint64_t& running_ns) {

@@ -43,6 +43,10 @@ bool open_thread_sums(pid_t thread, KeptFile& file);
 // if the thread is gone or the kernel does not count. Cost: 1 to 2 µs, and 5 µs where the file is not kept open.
 bool read_thread_sums(pid_t thread, KeptFile* file, bool clock_is_allowed, ThreadSums& sums);
 
+// The same of one moment, which `at` gives (absolute ticks): the calling thread may lose its CPU between the clock and
+// the sums, which then hold waits that ended after `at`.
+bool read_sums_of_a_moment(pid_t thread, KeptFile* file, bool clock_is_allowed, std::uint64_t& at, ThreadSums& sums);
+
 // The running time alone, from the thread's clock. Returns false if the thread is gone. Cost: 0.3 µs.
 bool read_running_time(pid_t thread, std::uint64_t& running_ns);
 

@@ -263,7 +263,7 @@ void describe(ProgramMemory& memory, const Piece& piece, Address instruction, Lo
 
 }  // namespace
 
-const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
+const LoadedFunction* function_at(ProgramMemory& memory, Address instruction, bool is_there) {
   if (const std::uint32_t known = numbers.find(instruction, 1); known != 0) return functions + known - 1;
   if (!allocate(images, most_images) || !allocate(pieces, most_pieces) || !allocate(functions, most_functions)) {
     return nullptr;
@@ -271,7 +271,7 @@ const LoadedFunction* function_at(ProgramMemory& memory, Address instruction) {
   Piece* piece = piece_at(instruction);
   if (piece == nullptr) {
     const std::int64_t now = monotonic_ns();
-    if (now < next_look_ns) return nullptr;
+    if (now < next_look_ns || !is_there) return nullptr;
     find_pieces();
     piece = piece_at(instruction);
     wait_ns = piece == nullptr ? std::min(2 * wait_ns, longest_wait_ns) : second;
@@ -291,7 +291,7 @@ void look_for_other_libraries(ProgramMemory& memory, std::int64_t now_ns) {
   next_libraries_ns = now_ns + second;
   memory.forget_pages();
   if (now_ns < next_whole_list_ns && list_end.is_still_there(memory)) return;
-  next_whole_list_ns = now_ns + 10 * second;
+  next_whole_list_ns = now_ns + 60 * second;
   const std::uint64_t now = hash_of_libraries(memory, list_end);
   if (libraries != 0 && now != libraries) find_pieces();
   libraries = now;

@@ -28,17 +28,17 @@ struct LoadedFunction {
 
 // The function at an instruction; nullptr where no code is. The result is valid to the next call. Cost: 20 ns for an
 // instruction that was asked for before; for a new one some 10 µs, and more for the first of its file (FunctionNames).
-// Where an instruction is in no known code, the process's memory is looked at again, at most once a second, and more
-// seldom while that finds nothing.
-const LoadedFunction* function_at(ProgramMemory& memory, Address instruction);
+// Where an instruction is in no known code, and a thread `is_there` beyond doubt, the process's memory is looked at
+// again, at most once a second, and more seldom while that finds nothing.
+const LoadedFunction* function_at(ProgramMemory& memory, Address instruction, bool is_there);
 
 // Whether two addresses are in the same piece of code, of which the process's memory was read before. Cost: two
 // searches.
 bool in_one_piece(Address a, Address b);
 
 // Looks, at most once a second, whether libraries came or went, and then forgets whose code was where: another library
-// may be at the same addresses. It reads the end of the loader's list, where libraries are added, and every ten seconds
-// the whole list. Cost: 10 µs, and 1.5 ms for the 316 libraries of a PyTorch from Debian every ten seconds.
+// may be at the same addresses. It reads the end of the loader's list, where libraries are added, and every minute the
+// whole list. Cost: 10 µs, and 1.5 ms for the 316 libraries of a PyTorch from Debian every minute.
 void look_for_other_libraries(ProgramMemory& memory, std::int64_t now_ns);
 
 // In a forked child.

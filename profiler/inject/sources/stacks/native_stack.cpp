@@ -26,8 +26,10 @@ class Walk {
 
   // The function that the thread is in now.
   const LoadedFunction* function() const {
-    // A return address is behind the call, which may be the last instruction of its function.
-    return now_.instruction == 0 ? nullptr : function_at(memory_, now_.instruction - (is_return_ ? 1 : 0));
+    // A return address is behind the call, which may be the last instruction of its function. It may also be a word of
+    // the stack that only looks like one.
+    const Address inside = now_.instruction - (is_return_ ? 1 : 0);
+    return now_.instruction == 0 ? nullptr : function_at(memory_, inside, !is_return_);
   }
 
   Address instruction() const { return now_.instruction; }
@@ -108,7 +110,7 @@ class Walk {
       if (!read(at, found)) break;
       constexpr Address lowest = 0x1000;
       if (found < lowest || !is_behind_call(found)) continue;
-      const LoadedFunction* caller = function_at(memory_, found - 1);
+      const LoadedFunction* caller = function_at(memory_, found - 1, false);
       if (caller == nullptr || !caller->has_rule) continue;
       now_.instruction = found;
       now_.stack_pointer = at + sizeof(Address);

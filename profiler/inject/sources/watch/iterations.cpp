@@ -2,6 +2,7 @@
 #include "profiler/inject/sources/watch/iterations.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "profiler/inject/buffer/names.h"
 #include "profiler/inject/process/control.h"
 #include "profiler/inject/process/ring.h"
+#include "profiler/inject/sources/scheduler/iteration_sums.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/settings.h"
@@ -78,6 +80,7 @@ void begin() {
     set_pause(format::outside_iterations, false);
   }
   note_iteration(true);
+  record_iteration_sums();
 }
 
 void look_whether_slow(std::uint64_t duration) {
@@ -94,12 +97,22 @@ void look_whether_slow(std::uint64_t duration) {
 
 void end() {
   current.open = false;
+  record_iteration_sums();
   look_whether_slow(ticks() - current.begin_ticks);
   if (wish.by_iterations && current.count >= wish.last) {
     set_pause(format::outside_iterations, true);
   }
   ++current.count;
   note_iteration(false);
+}
+
+// Ranges that are left out would have to be followed, and their names kept.
+bool filters_nvtx() {
+  for (const char* list : {record::env_nvtx_domains, record::env_nvtx_exclude_domains, record::env_nvtx_categories,
+                           record::env_nvtx_exclude_categories}) {
+    if (*text_or(list, "") != '\0') return true;
+  }
+  return false;
 }
 
 void read_wishes() {
@@ -113,7 +126,8 @@ void read_wishes() {
     wish.by_iterations = true;
     set_pause(format::outside_iterations, true);
   }
-  wish.follow = wish.by_iterations || watches_for_hangs() || (settings.ring_ns > 0 && wish.slow_permille > 0);
+  wish.follow = wish.by_iterations || watches_for_hangs() || (settings.ring_ns > 0 && wish.slow_permille > 0) ||
+                (!filters_nvtx() && strcmp(text_or(record::env_scheduler, ""), "0") != 0);
 }
 
 // For the analysis, which then takes the same ranges.

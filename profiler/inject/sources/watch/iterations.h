@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Iterations of the running program: which ranges they are, their number and the duration of each. They are followed
-// only if an option needs them (--iterations, --ring-slow, --hang), and then even while recording is paused.
+// if an option needs them (--iterations, --ring-slow, --hang) and for the scheduler's sums (iteration_sums.h), and then
+// even while recording is paused.
 //
 // An iteration is an outermost range that matches the rules (format/iteration_rules.h) or --iteration-name, on the
 // first thread that has such a range. Iterations count from 0.
