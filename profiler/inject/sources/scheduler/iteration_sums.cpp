@@ -13,7 +13,7 @@
 namespace paceline::inject {
 namespace {
 
-constexpr double shortest_interval_s = 0.005;
+constexpr double shortest_interval_s = 0.02;
 
 std::atomic<bool> is_allowed{false};
 

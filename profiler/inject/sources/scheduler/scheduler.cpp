@@ -288,7 +288,6 @@ void list_threads(const Moment& now, bool records) {
       // The program may have got a filter since.
       if (!filter_looked_for && state.clock_allowed && has_seccomp_filter()) {
         state.switches_allowed = state.clock_allowed = false;
-        allow_iteration_sums(false);
       }
       filter_looked_for = true;
       find_thread(threads[kept++], listed[i], records);
@@ -374,6 +373,7 @@ void take_turn(std::int64_t now_ns, bool last) {
     // A thread that is off its CPU and did not switch still is.
     const bool ran = records && (!thread.is_off || switches > 0 || !thread.has_sums || last) && take_sums(thread);
     if (ran || switches > 0) state.active_ns = now_ns;
+    if (thread.id == session.owner) allow_iteration_sums(state.clock_allowed && !has_ring && !last);
   }
   if (last && records) {
     for (std::size_t t = 0; t < thread_count; ++t) {
@@ -448,7 +448,6 @@ void start_recording() {
   if (wanted == Wanted::switches && !state.switches_allowed && speaks_for_the_job()) {
     say("%s: running and waiting times of threads are recorded as %s", session.file.path, text);
   }
-  allow_iteration_sums(state.clock_allowed);
   in_turn.store(0, std::memory_order_release);
 }
 
@@ -463,7 +462,6 @@ void close_files() {
 // The last turn, which waits no longer than a second for one in progress.
 void end_recording() {
   if (wanted == Wanted::nothing || !state.folder.is_open()) return;
-  allow_iteration_sums(false);
   const std::int64_t deadline = monotonic_ns() + second;
   std::uint32_t nobody = 0;
   while (!in_turn.compare_exchange_weak(nobody, 1, std::memory_order_acquire)) {
