@@ -23,9 +23,15 @@ struct Window {
   double unknown_ns = 0;                              // the time without known switches
 };
 
-// A sum cannot rise faster than the time: what a wait has too much reaches back into the windows before.
-std::vector<Window> windows_of(std::span<const ThreadReading> readings) {
-  if (readings.size() < 2) return {};
+// A sum cannot fall (a reading may hold an earlier one of two sums), and it cannot rise faster than the time: what a
+// wait has too much reaches back into the windows before.
+std::vector<Window> windows_of(std::span<const ThreadReading> given) {
+  if (given.size() < 2) return {};
+  std::vector<ThreadReading> readings(given.begin(), given.end());
+  for (std::size_t i = 1; i < readings.size(); ++i) {
+    readings[i].running_ns = std::max(readings[i].running_ns, readings[i - 1].running_ns);
+    readings[i].waiting_ns = std::max(readings[i].waiting_ns, readings[i - 1].waiting_ns);
+  }
   std::vector<Window> windows(readings.size() - 1);
   double running_over = 0, waiting_over = 0;
   for (std::size_t i = windows.size(); i-- > 0;) {
@@ -34,9 +40,9 @@ std::vector<Window> windows_of(std::span<const ThreadReading> readings) {
     window.begin_ns = before.time_ns;
     window.end_ns = after.time_ns;
     const auto length = static_cast<double>(after.time_ns - before.time_ns);
-    window.counted_ns = std::max(0.0, static_cast<double>(after.waiting_ns) - static_cast<double>(before.waiting_ns));
+    window.counted_ns = static_cast<double>(after.waiting_ns) - static_cast<double>(before.waiting_ns);
     const double running =
-        running_over + std::max(0.0, static_cast<double>(after.running_ns) - static_cast<double>(before.running_ns));
+        running_over + static_cast<double>(after.running_ns) - static_cast<double>(before.running_ns);
     window.running_ns = std::min(running, length);
     running_over = running - window.running_ns;
     const double waiting = waiting_over + window.counted_ns;

@@ -80,6 +80,13 @@ TEST(Scheduling, SumsAloneGiveShares) {
   EXPECT_FALSE(states.exact);
 }
 
+// The third reading has the waits of an earlier moment.
+TEST(Scheduling, AWaitThatAReadingDoesNotHaveYetIsNotCountedTwice) {
+  const ThreadStates states = states_of({}, {{0, 0, 0}, {100, 50, 30}, {200, 140, 0}, {300, 200, 40}});
+  EXPECT_THAT(states.running_ns, ElementsAre(0, 50, 140, 200));
+  EXPECT_THAT(states.waiting_ns, ElementsAre(0, 30, 30, 40));
+}
+
 TEST(Scheduling, AWaitThatIsLongerThanTheStretchReachesBack) {
   const ThreadStates states = states_of({}, {{0, 0, 0}, {100, 100, 0}, {200, 100, 0}, {300, 100, 0}, {400, 120, 250}});
   EXPECT_THAT(states.waiting_ns, ElementsAre(0, 0, 70, 170, 250));
