@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: mpirun -n 2 paceline record -o TRACE --pytorch -- python pytorch_step_cost.py STORE [BATCH [PAIRS [apart]]]
 
-How much longer a step of DistributedDataParallel over gloo takes while it is recorded. Blocks of 200 ms with and without
-recording take turns inside the same processes. Without it no event, sample or counter is taken; what stays in both are the
+How much longer a step of DistributedDataParallel over gloo takes while it is recorded. Blocks of 50 ms with and without
+recording take turns inside the same processes: the noise of a shared machine lasts longer. Without it no event, sample or counter is taken; what stays in both are the
 hooks of `--pytorch` themselves. Prints the mean and the median of the differences of wall time and of CPU time (all threads
 of the process, the recorder's too) with 95 % intervals (bootstrap over the pairs of blocks, 1 % trimmed at both ends).
 
@@ -20,7 +20,7 @@ import numpy
 import torch
 from torch import distributed, nn
 
-BLOCK_S = 0.2
+BLOCK_S = 0.05
 
 
 def trimmed_mean(values, axis=-1):
