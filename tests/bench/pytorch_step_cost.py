@@ -3,9 +3,10 @@
 """usage: mpirun -n 2 paceline record -o TRACE --pytorch -- python pytorch_step_cost.py STORE [BATCH [PAIRS [apart]]]
 
 How much longer a step of DistributedDataParallel over gloo takes while it is recorded. Blocks of 50 ms with and without
-recording take turns inside the same processes: the noise of a shared machine lasts longer. Without it no event, sample or counter is taken; what stays in both are the
-hooks of `--pytorch` themselves. Prints the mean and the median of the differences of wall time and of CPU time (all threads
-of the process, the recorder's too) with 95 % intervals (bootstrap over the pairs of blocks, 1 % trimmed at both ends).
+recording take turns inside the same processes: the noise of a shared machine lasts longer. Without it no event, sample or
+counter is taken; what stays in both are the hooks of `--pytorch` themselves, the kernel's records of switches and a part of
+the work on the recorder's threads. Prints the mean and the median of the differences of wall time and of CPU time (all
+threads of the process, the recorder's too) with 95 % intervals (bootstrap over the pairs of blocks, 1 % trimmed at both ends).
 
 STORE is a new file for the ranks to meet. A BATCH of 2 (default) makes steps of some 10 ms, 24 of 100 ms. PAIRS: 300. With
 `apart`, for one rank on two CPUs, the main thread has CPU 0 to itself, and all other threads, the recorder's too, have CPU 1.
