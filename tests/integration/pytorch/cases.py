@@ -14,7 +14,7 @@ import torch
 
 from programs import common, counting
 
-for of in ("loops", "ranks", "parallel", "frameworks"):  # they add their programs, in the order of the table
+for of in ("loops", "ranks", "parallel", "frameworks", "titan"):  # they add their programs, in the order of the table
     importlib.import_module("programs." + of)
 
 
