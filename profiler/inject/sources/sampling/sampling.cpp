@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 // What is not asked for must not be felt, also where the ranks use all CPUs.
-constexpr Pace usual_pace{.wanted_ns = second / 10, .part = 1000};
+constexpr Pace usual_pace{.wanted_ns = second / 10, .part = 500};
 constexpr std::int64_t usual_most_idle = 4;
 
 constexpr std::int64_t request_interval_ns = 2 * second;
