@@ -36,7 +36,7 @@ void record_iteration_sums() {
     reader = static_cast<pid_t>(syscall(SYS_gettid));
     open_thread_sums(reader, file);
   }
-  // The clock alone costs a third of both.
+  // The clock is one system call of three.
   std::uint64_t at = now;
   if (static_cast<double>(now - all_read_at) < longest_interval_s * clock_state.ticks_per_second) {
     if (!read_running_time(reader, sums.running_ns)) return;

@@ -339,7 +339,7 @@ void choose_ring_interval(std::int64_t passed_ns) {
   state.most_in_ring = 0;
 }
 
-// Of the sums alone, those between two turns are not known: they may cost twice as much.
+// Where the sums alone are recorded, nothing is known of the time between two turns, so turns may cost twice as much.
 std::int64_t turn_interval_ns() {
   const std::int64_t by_cost_ns = state.pace.interval_ns();
   return state.rings > 0 ? std::min(2 * by_cost_ns, state.ring_interval_ns) : by_cost_ns;

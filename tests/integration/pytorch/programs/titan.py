@@ -66,10 +66,15 @@ def titan(**parallelism):
 
     FlexAttention._compiled_flex_attn = staticmethod(plain_attention)
     torch.manual_seed(0)
-    folder = tempfile.mkdtemp()
-    write_assets(folder)
-    os.chdir(folder)
-    config = llama3_debugmodel()
+    with tempfile.TemporaryDirectory() as folder:
+        write_assets(folder)
+        os.chdir(folder)
+        train_in(folder, llama3_debugmodel(), parallelism)
+        os.chdir("/")
+
+
+def train_in(folder, config, parallelism):
+    config.dump_folder = folder
     config.training.local_batch_size, config.training.seq_len, config.training.steps = 2, 64, STEPS
     config.training.disable_cuda_graphs = True
     config.validator.enable = False
@@ -81,6 +86,7 @@ def titan(**parallelism):
             if hasattr(module, "set_force_sum_reduction_for_comms"):
                 module.set_force_sum_reduction_for_comms(True)
     trainer.train()
+    # torchtitan keeps no loss. Weights that are equal come from equal losses.
     say(trainer.step, 0, [parameter for part in trainer.model_parts for parameter in part.parameters()])
     trainer.close()
     if dist.is_initialized():
