@@ -104,11 +104,11 @@ def places(folder):
         seen("Loader", ("wait", line_of("self[0]")), ("__getitem__", line_of("os.read(")), ("[read]", None))
         files = query(run, "SELECT DISTINCT call_file FROM samples WHERE call = 'read' AND function LIKE '%getitem%'")
         check(files == [{"call_file": "pipe"}], f"{python}: {files}")
-        # Also while the holder starts, which tells the starter so before it runs its function; but who waits for a thread to end
-        # waits for no lock of Python.
+        # Also while the holder starts: it tells the starter so before it runs its function. But who waits for a thread to
+        # end waits for no lock of Python.
         starting = {"notify", "notify_all", "set", "__exit__", "_bootstrap_inner", "run"}
         rows = query(run, "SELECT DISTINCT function, call_file FROM samples WHERE call = 'futex' AND call_file != ''")
-        locks = [row for row in rows if without_class(row["function"]) != "wait"
+        locks = [row for row in rows if without_class(row["function"]) not in ("wait", "ask_for_the_lock")
                  or without_class(row["call_file"].replace("Python's lock, held by ", "")) not in starting]
         check({row["call_file"] for row in locks} == {"Python's lock, held by hold_the_lock"}, f"{python}: {locks}")
         functions = {without_class(row["function"]) for row in locks}
