@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "analysis/trace/stack_frames.h"
 
@@ -14,7 +15,7 @@ namespace function_excess_parts {
 
 constexpr int permutations = 999;
 constexpr std::size_t most_tested = 100;  // functions in slow iterations: those whose times vary most
-constexpr double level = 0.05, least_of_largest = 0.8, least_of_call = 0.25;
+constexpr double level = 0.05, least_of_largest = 0.8, least_of_call = 0.25, most_of_calls = 2.0 / 3;
 
 // Share of permutations, the given order among them, whose largest statistic reaches each function's own.
 template <class Statistics>
@@ -120,6 +121,18 @@ std::uint32_t FunctionTimes::line_of_most(const std::vector<LineTime>& lines, co
   return most == sums.end() ? 0 : most->first;
 }
 
+double FunctionTimes::excess_in_calls(std::size_t call, std::size_t caller, const WeightOfRow& weight) const {
+  double excess = 0;
+  std::set<std::size_t> rows;
+  for (const LineTime& time : names_[call].callers) {
+    if (function_of_[time.line - 1] != caller) continue;
+    const double ns = weight(time.row) * time.ns;
+    excess += ns;
+    if (ns > 0) rows.insert(time.row);
+  }
+  return rows.size() < 2 ? 0 : std::max(excess, 0.0);
+}
+
 std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& excess, const std::vector<double>& p,
                                                   const WeightOfRow& weight) const {
   using namespace function_excess_parts;
@@ -136,13 +149,20 @@ std::optional<CauseFunction> FunctionTimes::named(const std::vector<double>& exc
     if (is_own(names_[f]) && (!own || depth_of(f) > depth_of(*own))) own = f;
   }
   const std::size_t chosen = own.value_or(*innermost);
-  // A system call of which the thread's own work is a part, such as fsync, is never most of the time.
+  // A system call of which the thread's own work is a part, such as fsync, is never most of the time. But it may be a
+  // large part, or most of what the function's own calls take.
   if (chosen == *innermost) {
-    double most = least_of_call * largest;
+    double most = least_of_call * largest, in_calls = 0;
+    std::vector<double> calls(names_.size());
+    for (std::size_t f = 0; f < names_.size(); ++f) in_calls += calls[f] = excess_in_calls(f, chosen, weight);
     for (std::size_t f = 0; f < names_.size(); ++f) {
-      if (!names_[f].is_call || p[f] > level || excess[f] < most || depth_of(f) < depth_of(chosen)) continue;
-      most = excess[f];
-      innermost = f;
+      if (!names_[f].is_call || depth_of(f) < depth_of(chosen)) continue;
+      if (p[f] <= level && excess[f] >= most) {
+        most = excess[f];
+        innermost = f;
+      } else if (innermost == chosen && calls[f] > 0 && calls[f] >= most_of_calls * in_calls) {
+        innermost = f;
+      }
     }
   }
   const Function& function = names_[chosen];
@@ -186,7 +206,7 @@ std::optional<CauseFunction> FunctionTimes::of_late_rank(std::size_t rows, std::
     }
     return statistics;
   });
-  return named(excess, p, [](std::size_t) { return 1; });
+  return named(excess, p, [&](std::size_t) { return 1 / static_cast<double>(rows); });
 }
 
 std::optional<CauseFunction> FunctionTimes::of_slow_iterations(const std::vector<bool>& slow) const {

@@ -89,6 +89,9 @@ class FunctionTimes {
   // The excess is that of the rows with these weights.
   std::optional<CauseFunction> named(const std::vector<double>& excess, const std::vector<double>& p,
                                      const WeightOfRow& weight) const;
+  // What is part of a function's excess needs no test of its own: the excess in the calls that it makes itself, seen in
+  // two rows or more; else 0.
+  double excess_in_calls(std::size_t call, std::size_t caller, const WeightOfRow& weight) const;
   // Of the program itself, not of a library.
   bool is_own(const Function& function) const;
   std::string file_of_most(const std::vector<FileTime>& times, const WeightOfRow& weight) const;

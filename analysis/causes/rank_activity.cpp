@@ -166,7 +166,7 @@ LossParts RankActivity::parts(StateCursor& cursor, std::int64_t begin_ns, std::i
     parts[collects ? LossCause::collecting : LossCause::computing] += times.running_ns;
     parts[LossCause::no_cpu] += times.waiting_ns;
     if (times.blocked_ns > 0) {
-      const BlockedSamples::Shares waited_for = samples_.shares(from, until);
+      const BlockedSamples::Shares waited_for = samples_.shares(from, until, all_samples_);
       parts[LossCause::page_faults] += waited_for.page_faults * times.blocked_ns;
       parts[LossCause::input_output] += waited_for.input_output * times.blocked_ns;
       parts[LossCause::blocked] += (1 - waited_for.page_faults - waited_for.input_output) * times.blocked_ns;

@@ -33,6 +33,11 @@ class RankActivity {
 
   bool known() const { return states_.size() > 1; }
 
+  // What the main thread's samples saw it wait for; and those of all ranks, which have to outlive this and serve where
+  // the rank has few of its own.
+  const BlockedSamples& samples() const { return samples_; }
+  void add_samples(const BlockedSamples& of_all_ranks) { all_samples_ = &of_all_ranks; }
+
   // The time from begin_ns to end_ns, which it adds up to: every cause but moving_bytes. O(log n), and linear in the
   // garbage collections in it.
   LossParts parts(std::int64_t begin_ns, std::int64_t end_ns) const;
@@ -51,6 +56,7 @@ class RankActivity {
   ThreadStates states_;  // of the rank; waiting_ns also counts the other threads
   Intervals collecting_;
   BlockedSamples samples_;
+  const BlockedSamples* all_samples_ = nullptr;
   const Samples* throttled_ = nullptr;  // of the control group: µs, added up over the CPUs
 };
 

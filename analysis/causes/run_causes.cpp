@@ -217,6 +217,10 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
     activities[r] = RankActivity(trace, trace.ranks[r], blocked);
   });
   if (std::ranges::none_of(activities, &RankActivity::known)) return std::nullopt;
+  std::vector<const BlockedSamples*> samples;
+  for (const RankActivity& activity : activities) samples.push_back(&activity.samples());
+  const BlockedSamples of_all_ranks(samples);
+  for (RankActivity& activity : activities) activity.add_samples(of_all_ranks);
 
   std::vector<std::span<const Iteration>> iterations;
   for (std::size_t r = 0; r < ranks; ++r) iterations.emplace_back(index.times(r).iterations);

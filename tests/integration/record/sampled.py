@@ -2,6 +2,7 @@
 # usage: sampled.py places|churn|children|hangs|reads SECONDS [LIBRARY FIFO]
 # Python code whose stacks are sampled. It knows nothing of Paceline: it calls CUDA's function that starts a profiler,
 # and where that is not loaded nothing is recorded.
+import _thread
 import ctypes
 import os
 import subprocess
@@ -58,7 +59,7 @@ def hold_the_lock():
 
 
 def ask_for_the_lock():
-    threading.Thread(target=hold_the_lock).start()
+    _thread.start_new_thread(hold_the_lock, ())  # which runs no other function, not even while it begins or ends
     while not held:
         time.sleep(0.0001)
 

@@ -108,7 +108,7 @@ def places(folder):
         # end waits for no lock of Python.
         starting = {"notify", "notify_all", "set", "__exit__", "_bootstrap_inner", "run"}
         rows = query(run, "SELECT DISTINCT function, call_file FROM samples WHERE call = 'futex' AND call_file != ''")
-        locks = [row for row in rows if without_class(row["function"]) not in ("wait", "ask_for_the_lock")
+        locks = [row for row in rows if without_class(row["function"]) != "wait"
                  or without_class(row["call_file"].replace("Python's lock, held by ", "")) not in starting]
         check({row["call_file"] for row in locks} == {"Python's lock, held by hold_the_lock"}, f"{python}: {locks}")
         functions = {without_class(row["function"]) for row in locks}

@@ -110,6 +110,42 @@ TEST(RankActivity, SamplesOfFiveSecondsSpeakForWaitsThatNoneSaw) {
   expect_parts(activity.parts(30'980 * ms, 31'000 * ms), {{LossCause::computing, 10}, {LossCause::blocked, 10}});
 }
 
+// A rank of which no sample saw a wait waits for what the others wait for; one of its own counts as a fifth beside
+// them.
+TEST(RankActivity, SamplesOfAllRanksSpeakForTheRankThatHasFew) {
+  Example job;
+  RankBuilder& other_rank = job.run.add_rank(1, 2);
+  TrackBuilder& other = other_rank.add_main_thread();
+  const auto call = [](RankBuilder& rank, const char* name, const char* file) {
+    Names& names = rank.names();
+    return rank.stacks().stack(0, rank.stacks().frame({names.intern(name), names.intern(file), 0}));
+  };
+  const StackId fsync = call(other_rank, "[fsync]", "/data/x"), fault = call(other_rank, "[page fault]", ""),
+                lock = call(other_rank, "[futex]", "");
+  job.main.add_slice(0, 1, "a");
+  other.add_slice(0, 1, "a");
+  for (int i = 1; i <= 8; ++i) other.add_stack_sample(i * 100 * ms, i <= 4 ? fsync : i <= 6 ? fault : lock);
+  job.main.add_stack_sample(9'000 * ms, call(job.rank, "[futex]", ""));
+  Trace trace = job.finish(20'000);
+  StateWriter states(0);
+  states.sleeps(20'000 * ms);
+  trace.ranks[0].tracks[0].states = states.take();
+  RankActivity activity(trace, trace.ranks[0]);
+  const RankActivity others(trace, trace.ranks[1]);
+  const BlockedSamples* const each[] = {&activity.samples(), &others.samples()};
+  const BlockedSamples of_all(each);
+  expect_parts(activity.parts(0, 100 * ms), {{LossCause::blocked, 100}});
+  activity.add_samples(of_all);
+  expect_parts(activity.parts(0, 100 * ms),
+               {{LossCause::input_output, 50}, {LossCause::page_faults, 25}, {LossCause::blocked, 25}});
+  // 5 s around it are its own and four of all nine.
+  expect_parts(activity.parts(5'000 * ms, 5'100 * ms), {{LossCause::input_output, 100 * 4 * 4 / 9. / 5},
+                                                        {LossCause::page_faults, 100 * 4 * 2 / 9. / 5},
+                                                        {LossCause::blocked, 100 * (1 + 4 * 3 / 9.) / 5}});
+  expect_parts(activity.parts(8'900 * ms, 9'100 * ms), {{LossCause::blocked, 200}});
+  expect_parts(activity.parts(15'000 * ms, 15'100 * ms), {{LossCause::blocked, 100}});
+}
+
 // Counters of the main thread, as schedstat gives them: µs.
 TEST(RankActivity, CountersServeWhereSwitchesWereNotRecorded) {
   Example job;
