@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,8 +68,9 @@ def without_class(function):
 
 
 def places(folder):
-    """Function by function and line by line, in each Python from 3.8 to 3.13; others get one line."""
+    """Function by function and line by line, in each Python from 3.8 to 3.15; others get one line."""
     pythons = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))) + ["/usr/bin/python3"]
+    pythons += filter(None, map(shutil.which, ["python3.14", "python3.15"]))
     tested = 0
     for number, python in enumerate(pythons):
         version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
@@ -77,7 +79,7 @@ def places(folder):
         minor = int(version.stdout.split()[1])
         run = folder / f"run{number}"
         said = record(run, python, PROGRAM, "places", "0.5")
-        if not 8 <= minor <= 13:
+        if not 8 <= minor <= 15:
             check("the layout of Python" in said or minor < 7, f"{python}: {said}")
             continue
         tested += 1

@@ -48,55 +48,48 @@ constexpr PythonLayout layout_3_12{
     .instruction_bytes = 1,
 };
 
-// The members of 3.13's _Py_DebugOffsets, as indices of its numbers.
-enum DebugOffset : std::size_t {
-  cookie = 0,
-  free_threaded = 2,
-  threads_head = 9,
-  thread_next = 21,
-  thread_interpreter = 22,
-  thread_frame = 23,
-  thread_id = 24,
-  thread_system_id = 25,
-  frame_previous = 29,
-  frame_executable = 30,
-  frame_instruction = 31,
-  frame_owner = 33,
-  code_file = 35,
-  code_qualified_name = 37,
-  code_lines = 38,
-  code_first_line = 39,
-  code_instructions = 43,
-  text_size = 70,
-  debug_offsets = 71,
+// Members of _Py_DebugOffsets, as indices of its numbers: each version adds some in between.
+struct DebugOffsets {
+  std::size_t threads_head;
+  std::size_t thread_next, thread_interpreter, thread_frame, thread_id, thread_system_id;
+  std::size_t frame_previous, frame_executable, frame_instruction, frame_owner;
+  std::size_t code_file, code_qualified_name, code_lines, code_first_line, code_instructions;
+  std::size_t text_size;  // the last one that is read
 };
+constexpr DebugOffsets debug_offsets[] = {
+    {9, 21, 22, 23, 24, 25, 29, 30, 31, 33, 35, 37, 38, 39, 43, 70},  // 3.13
+    {9, 24, 25, 26, 27, 28, 32, 33, 34, 36, 40, 42, 43, 44, 48, 80},  // 3.14
+    {9, 24, 25, 26, 30, 31, 40, 41, 42, 44, 48, 50, 51, 52, 56, 92},  // 3.15
+};
+constexpr std::size_t most_debug_offsets = 93;
 
-bool read_debug_offsets(ProgramMemory& memory, Address runtime, PythonLayout& layout) {
-  std::uint64_t at[debug_offsets];
-  if (runtime == 0 || !memory.read(runtime, at, sizeof at)) return false;
+bool read_debug_offsets(ProgramMemory& memory, Address runtime, const DebugOffsets& in, PythonLayout& layout) {
+  constexpr std::size_t cookie = 0, free_threaded = 2;
+  std::uint64_t at[most_debug_offsets];
+  if (runtime == 0 || !memory.read(runtime, at, (in.text_size + 1) * sizeof at[0])) return false;
   if (memcmp(&at[cookie], "xdebugpy", sizeof at[cookie]) != 0 || at[free_threaded] != 0) return false;
   constexpr std::uint64_t largest = 1 << 20;
-  if (!std::all_of(std::begin(at) + threads_head, std::end(at), [](std::uint64_t offset) { return offset < largest; }))
+  if (!std::all_of(at + in.threads_head, at + in.text_size + 1, [](std::uint64_t offset) { return offset < largest; }))
     return false;
   layout = layout_3_12;
-  layout.interpreter.threads = at[threads_head];
-  layout.thread = {.next = at[thread_next],
-                   .interpreter = at[thread_interpreter],
-                   .thread_id = at[thread_id],
-                   .system_thread_id = at[thread_system_id],
-                   .frame = at[thread_frame],
+  layout.interpreter.threads = at[in.threads_head];
+  layout.thread = {.next = at[in.thread_next],
+                   .interpreter = at[in.thread_interpreter],
+                   .thread_id = at[in.thread_id],
+                   .system_thread_id = at[in.thread_system_id],
+                   .frame = at[in.thread_frame],
                    .c_frame = 0};
-  layout.frame = {.caller = at[frame_previous],
-                  .code = at[frame_executable],
-                  .instruction = at[frame_instruction],
-                  .owner = at[frame_owner]};
-  layout.code = {.file = at[code_file],
-                 .name = at[code_qualified_name],
-                 .first_line = at[code_first_line],
-                 .lines = at[code_lines],
-                 .instructions = at[code_instructions]};
+  layout.frame = {.caller = at[in.frame_previous],
+                  .code = at[in.frame_executable],
+                  .instruction = at[in.frame_instruction],
+                  .owner = at[in.frame_owner]};
+  layout.code = {.file = at[in.code_file],
+                 .name = at[in.code_qualified_name],
+                 .first_line = at[in.code_first_line],
+                 .lines = at[in.code_lines],
+                 .instructions = at[in.code_instructions]};
   constexpr std::size_t further = sizeof(std::uint64_t) * 2;  // the length in UTF-8, and that text
-  layout.text = {.ascii_text = at[text_size], .other_text = at[text_size] + further};
+  layout.text = {.ascii_text = at[in.text_size], .other_text = at[in.text_size] + further};
   return true;
 }
 
@@ -133,12 +126,14 @@ PythonFound find_python(ProgramMemory& memory, PythonInterpreter& python) {
   snprintf(python.version, sizeof python.version, "%.*s", static_cast<int>(strcspn(version(), " ")), version());
   int major = 0, minor = 0;
   if (sscanf(python.version, "%d.%d", &major, &minor) != 2 || major != 3) return PythonFound::unsupported;
-  constexpr int oldest = 8, newest_with_table = 12, newest = 13;
+  constexpr int oldest = 8, newest_with_table = 12;
+  constexpr int newest = newest_with_table + static_cast<int>(std::size(debug_offsets));
   constexpr PythonLayout layouts[] = {layout_3_8, layout_3_8, layout_3_10, layout_3_11, layout_3_12};
   if (minor < oldest || minor > newest || sizeof(void*) != 8) return PythonFound::unsupported;
   if (minor <= newest_with_table) {
     python.layout = layouts[minor - oldest];
-  } else if (!read_debug_offsets(memory, reinterpret_cast<Address>(find("_PyRuntime")), python.layout)) {
+  } else if (!read_debug_offsets(memory, reinterpret_cast<Address>(find("_PyRuntime")),
+                                 debug_offsets[minor - newest_with_table - 1], python.layout)) {
     return PythonFound::unsupported;
   }
   return PythonFound::supported;

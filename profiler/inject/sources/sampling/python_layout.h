@@ -23,7 +23,7 @@ struct PythonLayout {
   } thread;
   struct {
     std::size_t caller, code, instruction;
-    std::size_t owner;  // a byte; 3 for frames that C code made, which have no function
+    std::size_t owner;  // a byte; 3 or more for frames that the interpreter made, which have no function
   } frame;
   struct {
     std::size_t file, name, first_line, lines;

@@ -189,12 +189,14 @@ std::size_t read_frames(ProgramMemory& memory, Address at, std::size_t most = mo
     Frame frame;
     Address caller = 0;
     std::uint8_t owner = 0;
-    constexpr std::uint8_t made_by_c = 3;
+    constexpr std::uint8_t of_interpreter = 3;
+    constexpr Address tags = 7;  // of 3.14 and 3.15, in the lowest bits of a reference
     if (!memory.read_value(at + layout.frame.caller, caller) || !memory.read_value(at + layout.frame.code, frame.code))
       break;
     if (layout.frame.owner != 0 && !memory.read_value(at + layout.frame.owner, owner)) break;
-    if (owner != made_by_c && memory.read_value(at + layout.frame.instruction, frame.instruction)) {
+    if (owner < of_interpreter && memory.read_value(at + layout.frame.instruction, frame.instruction)) {
       if (layout.code.instructions == 0) frame.instruction &= 0xffff'ffff;  // an int
+      frame.code &= ~tags;
       frames[count++] = frame;
     }
     at = caller;
@@ -225,7 +227,7 @@ void look_for_python(ProgramMemory& memory) {
   if (found != PythonFound::none) return;
   found = find_python(memory, python);
   if (found == PythonFound::unsupported && speaks_for_the_job()) {
-    say("no stacks of Python functions: the layout of Python %s is not known (known: 3.8 to 3.13)", python.version);
+    say("no stacks of Python functions: the layout of Python %s is not known (known: 3.8 to 3.15)", python.version);
   }
   if (found != PythonFound::supported) return;
   codes = static_cast<Code*>(mmap(nullptr, most_code * sizeof(Code), PROT_READ | PROT_WRITE,
@@ -254,21 +256,24 @@ std::uint32_t python_stack(ProgramMemory& memory, pid_t thread) {
 
 std::uint32_t holder_of_python_lock(ProgramMemory& memory, Address futex) {
   if (found != PythonFound::supported) return 0;
-  // The lock is a structure that 3.8 to 3.13 begin alike: interval, the thread that held it last, whether it is held, a
-  // number, and the condition of the C library on which threads wait: in one of two words of it.
-  constexpr Address words_at = 40, condition_at = 32;
+  // The lock is a structure that 3.8 to 3.15 begin alike: interval, the thread that held it last, whether it is held, a
+  // number, and the condition of the C library on which threads wait: in one of two words of it, where glibc 2.41 has
+  // them or where older ones do.
+  constexpr Address condition_at = 32;
   struct {
     std::uint64_t interval;
     Address holder;
     std::int32_t is_held;
   } lock{};
-  Address owner = 0;
   // Most threads wait for something else.
-  if (!memory.read_value((futex & ~Address{7}) - words_at - condition_at, lock) || lock.is_held != 1 ||
-      lock.holder == sampled_thread ||  // it has got the lock since
-      !memory.read_value(lock.holder + python.layout.thread.interpreter, owner) || owner != python.main_interpreter()) {
-    return 0;
-  }
+  const auto is_lock = [&](Address words_at) {
+    Address owner = 0;
+    return memory.read_value((futex & ~Address{7}) - words_at - condition_at, lock) && lock.is_held == 1 &&
+           lock.holder != sampled_thread &&  // it has got the lock since
+           memory.read_value(lock.holder + python.layout.thread.interpreter, owner) &&
+           owner == python.main_interpreter();
+  };
+  if (!is_lock(40) && !is_lock(32)) return 0;
   if (read_frames(memory, innermost_frame(memory, lock.holder), 1) == 0 ||
       !memory.read(frames[0].code, heads[0], code_bytes)) {
     return 0;
