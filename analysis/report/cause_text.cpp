@@ -244,10 +244,11 @@ bool is_starved_as_others(const RunAnalysis& run, std::size_t rank) {
   const auto loss = main_loss(run);
   if (loss && in_seconds(computing) < most_of_loss * loss->seconds * other_ranks) otherwise -= computing;
   if (otherwise >= most_of_loss * caused.sum()) return false;
+  const double own_ns = cpu_ns(ranks[rank].own);
   double others_ns = 0;
   for (const RankCauses& of : ranks) others_ns += cpu_ns(of.own);
-  others_ns -= cpu_ns(ranks[rank].own);
-  return in_seconds(others_ns) >= much * wall_s(run) * other_ranks;
+  others_ns = (others_ns - own_ns) / other_ranks;
+  return in_seconds(others_ns) >= much * wall_s(run) || others_ns >= least_of_two * own_ns;
 }
 
 std::string starved_cost_text(const RunAnalysis& run) {

@@ -22,8 +22,9 @@ std::optional<MainLoss> main_loss(const RunAnalysis& run);
 bool is_starved(const RunAnalysis& run);
 
 // Whether this late rank of a starved run only lacks CPUs as the others do: the scheduler's shares stay unequal for a
-// whole run, by chance. Not where something else makes it late, or the other ranks have their CPUs. Computing longer is
-// something else only where it costs at least half of what the missing CPUs cost.
+// whole run, by chance. Not where something else makes it late, or the other ranks have their CPUs: lack them for less
+// than 2 % of the time and than 30 % of what this rank lacks them. Computing longer is something else only where it
+// costs at least half of what the missing CPUs cost.
 bool is_starved_as_others(const RunAnalysis& run, std::size_t rank);
 
 // "threads that had no CPU cost a rank 3.50 s (12.3 % of the wall time), 95 % of it in iterations 15 to 20; the network

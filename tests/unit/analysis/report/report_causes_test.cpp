@@ -127,6 +127,21 @@ TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedWhereTheOthersHaveCpus) {
   }
 }
 
+// What the other threads of a rank lack counts for the run, and little of it may fall on the main threads: as others is
+// then a third of what the late rank lacks.
+TEST(ReportCauses, ALateRankOfAStarvedRunLacksCpusAsOthersDo) {
+  const auto delay = [](int rank, int i) { return Delay{.waits_ms = (rank == 1 ? 30 : 0) + (i * 7 + rank * 3) % 3}; };
+  const Report report = report_of({.iterations = 60, .delay = delay});
+  RunAnalysis run = report.runs.front();
+  ASSERT_TRUE(is_starved(run));
+  for (const auto& [of_late, of_other] : {std::pair{0.03, 0.01}, {0.06, 0.01}, {0.06, 0.03}}) {
+    const auto wall_ns = static_cast<double>(run.wall_ns);
+    run.causes->ranks[0].own[LossCause::no_cpu] = of_other * wall_ns;
+    run.causes->ranks[1].own[LossCause::no_cpu] = of_late * wall_ns;
+    EXPECT_EQ(is_starved_as_others(run, 1), of_other > 0.3 * of_late);
+  }
+}
+
 // Where CPUs are shared, a rank that computes a little longer is no second reason in the verdict, but a finding; one
 // that computes much longer is.
 TEST(ReportCauses, ARankOfAStarvedRunThatComputesALittleLongerIsAFinding) {
