@@ -52,6 +52,36 @@ std::optional<LongerCauses> longer_causes(const std::vector<IterationCauses>& it
   return causes;
 }
 
+// How long the others waited for each rank in the longer iterations and in the usual ones.
+class WaitedFor {
+ public:
+  WaitedFor(const IterationSets& sets, std::size_t ranks) : sets_(sets), longer_ns_(ranks), usual_ns_(ranks) {}
+
+  void add(std::int64_t number, std::size_t rank, double ns) {
+    if (std::ranges::binary_search(sets_.longer, number)) {
+      longer_ns_[rank] += ns;
+    } else if (std::ranges::binary_search(sets_.usual, number)) {
+      usual_ns_[rank] += ns;
+    }
+  }
+
+  // The rank for which the others waited most of what the iterations took longer.
+  std::optional<std::size_t> most_of(double excess_ns) const {
+    constexpr double most = 2.0 / 3;
+    const std::size_t ranks = longer_ns_.size();
+    const double usual = static_cast<double>(sets_.longer.size()) / static_cast<double>(sets_.usual.size());
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const double longer_ns = longer_ns_[r] - usual * usual_ns_[r];
+      if (ranks > 1 && longer_ns >= most * excess_ns * static_cast<double>(ranks - 1)) return r;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const IterationSets& sets_;
+  std::vector<double> longer_ns_, usual_ns_;  // by rank
+};
+
 std::optional<OtherProgram> busiest_program(const Trace& trace) {
   std::optional<OtherProgram> busiest;
   for (const Rank& rank : trace.ranks) {
@@ -125,13 +155,20 @@ class Places {
     }
   }
 
-  void add(LongerCauses& causes, const IterationSets& sets) const {
+  // In all ranks, or in the one that made the iterations longer.
+  void add(LongerCauses& causes, const IterationSets& sets, std::optional<std::size_t> rank) const {
+    std::vector<std::size_t> chosen(iterations_.size());
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    if (rank) {
+      chosen = {*rank};
+      causes.rank = trace_.ranks[*rank].rank;
+    }
     const auto in = [](const std::vector<std::int64_t>& numbers) {
       return [&](const Iteration& iteration) { return std::ranges::binary_search(numbers, iteration.number); };
     };
     if (has_ranges_) {
       std::vector<RangeProfile> longer, usual;
-      for (std::size_t r = 0; r < iterations_.size(); ++r) {
+      for (const std::size_t r : chosen) {
         longer.push_back(profile(r, in(sets.longer)));
         usual.push_back(profile(r, in(sets.usual)));
       }
@@ -142,8 +179,8 @@ class Places {
     numbers.insert(numbers.end(), sets.usual.begin(), sets.usual.end());
     std::ranges::sort(numbers);
     FunctionTimes times(trace_);
-    for (std::size_t r = 0; r < iterations_.size(); ++r) {
-      times.add(trace_.ranks[r], blocked(r), iterations_[r], 1 / static_cast<double>(iterations_.size()),
+    for (const std::size_t r : chosen) {
+      times.add(trace_.ranks[r], blocked(r), iterations_[r], 1 / static_cast<double>(chosen.size()),
                 [&](const Iteration& iteration) { return row_of(numbers, iteration); });
     }
     std::vector<bool> slow;
@@ -247,6 +284,7 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
       }
     }
   }
+  WaitedFor for_slow(slow, ranks), for_changed(changed, ranks);
   each_collective_loss(collectives, activities, iterations, [&](const CollectiveLoss& loss) {
     causes.ranks[loss.rank].waiting.add(loss.waiting);
     causes.ranks[loss.rank].transfer.add(loss.transfer);
@@ -255,6 +293,9 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
     const Iteration* iteration = iteration_at(of_rank, loss.interval.start_ns);
     IterationCauses* mean = iteration == nullptr ? nullptr : numbered(causes.iterations, *iteration);
     if (mean == nullptr) return;
+    for (WaitedFor* of : {&for_slow, &for_changed}) {
+      of->add(mean->number, collectives.matched[loss.interval.collective].last_rank, loss.waiting.sum());
+    }
     mean->parts.add(loss.waiting, share).add(loss.transfer, share);
     mean->computing_longer_ns += share * (loss.waiting[LossCause::computing] + loss.transfer[LossCause::computing]);
   });
@@ -262,8 +303,8 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
   causes.changed = longer_causes(causes.iterations, changed);
   const Places places(index, activities, iterations);
   places.add(causes.ranks, std::move(named));
-  if (causes.slow) places.add(*causes.slow, slow);
-  if (causes.changed) places.add(*causes.changed, changed);
+  if (causes.slow) places.add(*causes.slow, slow, for_slow.most_of(causes.slow->excess_ns));
+  if (causes.changed) places.add(*causes.changed, changed, for_changed.most_of(causes.changed->excess_ns));
   return causes;
 }
 

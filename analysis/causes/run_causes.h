@@ -48,6 +48,7 @@ struct LongerCauses {
   std::vector<std::int64_t> numbers;  // of the longer iterations
   double excess_ns = 0;               // over the mean of the usual ones, mean over the ranks
   LossParts parts;                    // adds up to excess_ns
+  std::optional<int> rank = {};  // for which the others waited most of the excess; place and function are its own then
   std::optional<CausePlace> place = {};
   std::optional<CauseFunction> function = {};
 };

@@ -158,12 +158,13 @@ LossParts own_parts(const RankCauses& causes) {
   return parts;
 }
 
-std::string share_text(const LossParts& parts, bool several, const std::optional<CausePlace>& place,
+// `who` lost it: "it", "rank 1" or "the ranks".
+std::string share_text(const LossParts& parts, const std::string& who, const std::optional<CausePlace>& place,
                        const std::optional<CauseFunction>& function) {
+  const bool several = who == "the ranks";
   const MainPart main = main_part(parts);
   const auto& [cause, share] = main;
   const std::string what = predicate(cause, several);
-  const char* const who = several ? "the ranks" : "it";
   if (what.empty()) return "";
   if (share >= most_of_loss) {
     return fmt::format(", for {} of that {} {}{}", percent(share), who, what, whole_place_text(main, place, function));
@@ -304,7 +305,7 @@ std::string starved_remedy(const RunAnalysis& run) {
 }
 
 std::string lateness_cause_text(const RankCauses& causes) {
-  return cause_text_parts::share_text(cause_text_parts::own_parts(causes), false, causes.place, causes.function);
+  return cause_text_parts::share_text(cause_text_parts::own_parts(causes), "it", causes.place, causes.function);
 }
 
 std::string main_cause_of_lateness(const RankCauses& causes) {
@@ -318,13 +319,23 @@ const LongerCauses* slow_iterations(const RunAnalysis& run) {
   return in_seconds(slow.excess_ns) < much * wall_s(run) ? nullptr : &slow;
 }
 
-std::string slow_iterations_text(const LongerCauses& slow, bool briefly) {
+std::string slow_iterations_text(const LongerCauses& slow, SlowText length) {
   using namespace cause_text_parts;
-  return fmt::format("{} {} took {} longer{}{}", slow.numbers.size() == 1 ? "iteration" : "iterations",
-                     number_list(slow.numbers), seconds(in_seconds(slow.excess_ns)),
-                     slow.numbers.size() == 1 ? "" : " in all",
-                     briefly ? mostly_text(slow.parts, slow.place, slow.function)
-                             : share_text(slow.parts, true, slow.place, slow.function));
+  constexpr std::size_t few = 3;
+  const std::size_t count = slow.numbers.size();
+  const std::string which = count > few && length >= SlowText::counted
+                                ? fmt::format("{} iterations", count)
+                                : (count == 1 ? "iteration " : "iterations ") + number_list(slow.numbers);
+  const std::string rank = slow.rank && length < SlowText::without_rank ? fmt::format("rank {}", *slow.rank) : "";
+  std::string why;
+  if (length == SlowText::whole) {
+    why = share_text(slow.parts, rank.empty() ? "the ranks" : rank, slow.place, slow.function);
+  } else {
+    why = mostly_text(slow.parts, slow.place, slow.function);
+    if (!why.empty() && !rank.empty()) why += " on " + rank;
+  }
+  return fmt::format("{} took {} longer{}{}", which, seconds(in_seconds(slow.excess_ns)), count == 1 ? "" : " in all",
+                     why);
 }
 
 }  // namespace paceline::analysis

@@ -227,9 +227,13 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
   const double accused_ns = accused.late == nullptr ? 0 : accused.late->share_of_step * steps_ns;
   const char* const joint = has_steps ? ": " : "; ";
   if (slow != nullptr && slow->excess_ns > accused_ns) {
-    text += joint + slow_iterations_text(*slow, true);
+    text += joint + slow_iterations_text(*slow, cut >= Cut::second_rank ? SlowText::without_rank
+                                                : cut >= Cut::details   ? SlowText::counted
+                                                                        : SlowText::brief);
     if (is_starved(run) && cut < Cut::second_rank) text += "; " + starved_cost_text(run);
-    if (accused.late != nullptr && cut < Cut::second_rank) text += "; " + accused.holds_up;
+    const bool is_same = accused.late != nullptr && slowest_of(run).host == nullptr &&
+                         slow->rank == run.per_rank[accused.late->rank].rank;
+    if (accused.late != nullptr && !is_same && cut < Cut::second_rank) text += "; " + accused.holds_up;
   } else if (accused.late != nullptr) {
     text += joint + (has_steps ? communication_or_rank(run, accused) : accused.holds_up + accused.how_late);
   } else if (const std::string limit = limit_of_run(run, !has_steps); !limit.empty()) {

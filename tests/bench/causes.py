@@ -57,6 +57,7 @@ OURS = {
     "slow_getitem": ["--fault", "slow-loader=1:50"],
     "sleep": ["--fault", "slow-rank=1:50"],
 }
+SLOW_FIRST = "(iterations? [0-9, andto–]+(more )?|[0-9]+ iterations )took"
 SAMPLE = ["--sample", os.environ["SAMPLE"]] if "SAMPLE" in os.environ else []
 
 
@@ -143,7 +144,7 @@ def judged(cause, text, report, truth):
     rank = slow[0]["rank"] if slow else None
     phase = slow[0].get("phase") if slow else None
     main = causes.get("main")
-    slow_first = re.search("iterations? [0-9, andto–]+(more )?took", text.split("Seconds that more ranks")[0])
+    slow_first = re.search(SLOW_FIRST, text.split("Seconds that more ranks")[0])
     cpu = main in ("no_cpu", "throttled") and not slow_first
     parts = {}
     if cpu:
@@ -153,9 +154,11 @@ def judged(cause, text, report, truth):
         named = max(parts, key=parts.get)
         if cause == "page_faults" and "waited for major page faults" in text:  # the kernel's work for them is computing
             named = "page_faults"
-    elif "took" in text and "slow_iterations" in causes and re.search("iterations? [0-9, andto–]+(more )?took", text):
+    elif "took" in text and "slow_iterations" in causes and re.search(SLOW_FIRST, text):
         parts = causes["slow_iterations"]["by_cause"]
         named = max(parts, key=parts.get)
+        on_rank = re.search(r"iterations .*took .*, mostly .* on rank ([0-9]+)[.;]", text.split("Seconds that more ranks")[0])
+        rank = int(on_rank[1]) if on_rank else None
     else:
         parts = lost
         named = main if main == "moving_bytes" and lost[main] > 0.25 * one["wall_ns"] else None

@@ -147,6 +147,7 @@ Json longer_json(const LongerCauses& longer) {
   Json out = {{"iterations", longer.numbers},
               {"excess_ns", whole_number(std::round(longer.excess_ns))},
               {"by_cause", parts_json(longer.parts)}};
+  if (longer.rank) out["rank"] = *longer.rank;
   add_place(longer.place, longer.function, out);
   return out;
 }

@@ -41,6 +41,21 @@ TEST(RunCauses, TransferOfAStarvedMemberIsNoCpu) {
   EXPECT_NEAR(run.causes->slow->parts[LossCause::no_cpu] / ms, 6 * 90, 1e-3);
 }
 
+// The others wait for it. Where several ranks make iterations longer in turn, or all of them do, there is no such rank.
+TEST(RunCauses, SlowIterationsHaveTheRankThatMadeThemLonger) {
+  const auto rank_of = [](std::function<bool(int rank, int i)> is_slow) {
+    const RunAnalysis run = analysis_of({.iterations = 60, .delay = [=](int rank, int i) {
+                                           return Delay{.sleeps_ms = i % 10 == 9 && is_slow(rank, i) ? 90 : 0};
+                                         }});
+    EXPECT_TRUE(run.causes->slow);
+    return run.causes->slow->rank;
+  };
+  EXPECT_EQ(rank_of([](int rank, int) { return rank == 1; }), 1);
+  EXPECT_EQ(rank_of([](int rank, int i) { return rank == 1 || i < 20; }), 1);
+  EXPECT_EQ(rank_of([](int rank, int i) { return rank == i / 10 % 2; }), std::nullopt);
+  EXPECT_EQ(rank_of([](int, int) { return true; }), std::nullopt);
+}
+
 TEST(RunCauses, WaitingHasTheCauseOfTheLastRank) {
   const auto caused = [](Delay delay) {
     const RunAnalysis run = analysis_of({.delay = [=](int rank, int) { return on_rank_1(rank, delay); }});

@@ -438,6 +438,18 @@ TEST(ReportCauses, TheBarsOfTheIterationsAddUpToTheTablesOfCauses) {
   EXPECT_GT(table[LossCause::blocked], 0.9 * table.sum());
 }
 
+TEST(ReportCauses, SlowIterationsOfOneRankNameIt) {
+  const Report report =
+      report_of({.iterations = 60, .delay = [](int rank, int i) {
+                   return Delay{.runs_ms = (i * 7 + rank * 3) % 3, .sleeps_ms = rank == 1 && i % 15 == 14 ? 200 : 0};
+                 }});
+  EXPECT_THAT(report.verdict.state, HasSubstr("longer in all, mostly blocked in the range preprocess on rank 1"));
+  const Finding* slow = finding(report, "slow iterations");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_THAT(slow->text, HasSubstr(" of that rank 1 was blocked"));
+  EXPECT_EQ(Json::parse(render_json(report))["runs"][0]["causes"]["slow_iterations"]["rank"], 1);
+}
+
 TEST(ReportCauses, JsonHasTheParts) {
   const Json json = Json::parse(render_json(starved()));
   const Json& run = json["runs"][0];
