@@ -7,11 +7,23 @@
 - No optimizer: the next batch that comes from a DataLoader after a backward begins an iteration.
 """
 import os
+import threading
 import weakref
 
 from . import description, ranges
 
 phases = ranges.phases
+
+
+class ThreadEnd:
+    """Ends the last iteration when the thread ends that keeps this: one that trains may leave its loop before the last batch, and
+    the process may be killed before it exits."""
+
+    def __del__(self):
+        phases.begin_interlude()
+
+
+kept_by_thread = threading.local()
 
 
 class Iterations:
@@ -31,6 +43,8 @@ class Iterations:
 
     def made(self, optimizer):
         self.optimizers[id(optimizer)] = optimizer
+        if threading.current_thread() is not threading.main_thread():
+            kept_by_thread.end = ThreadEnd()
         phases.note_optimizer()
         phases.set_only_optimizer(None)
         if phases.has_stepped():

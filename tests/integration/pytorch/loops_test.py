@@ -119,6 +119,25 @@ fetching.start()
             self.assertEqual((count, outside), (5, ["evaluate"]))
             self.run_program("rm", "-r", "run")
 
+    def test_a_thread_that_trains_ends_its_last_iteration(self):
+        """It leaves its loop before the last batch, and the process ends without any clean-up, as Ray's workers do."""
+        count, _ = self.record_loop("""
+import os, threading
+def train():
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(40, 4)), 4)):
+        optimizer.zero_grad()
+        model(image).sum().backward()
+        optimizer.step()
+        if number == 4:
+            break
+training = threading.Thread(target=train)
+training.start()
+training.join()
+os._exit(0)
+""")
+        self.assertEqual(count, 5)
+
     def test_ranks_that_a_script_spawns_are_those_of_its_process_group(self):
         """Neither the script that starts them nor their environment says so; the last rank is the first to start."""
         for variables in "", "os.environ.update(RANK=str(rank), WORLD_SIZE='2')":

@@ -450,6 +450,7 @@ def torchrec():
 @program(needs="ray.train", launch="self")
 def ray_train():
     """Ray starts the ranks."""
+    os.environ["RAY_DEDUP_LOGS"] = "0"  # else lines of several ranks come as one
     warnings.simplefilter("ignore")
     import ray
     from ray.train import ScalingConfig
