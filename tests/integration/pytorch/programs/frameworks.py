@@ -463,10 +463,12 @@ def ray_train():
         if counts:
             os.environ["RANK"] = str(ray.train.get_context().get_world_rank())
             from programs import counting
-            counting.count_in(counts)
+            write = counting.count_in(counts)
         model = ray.train.torch.prepare_model(network())
         loader = ray.train.torch.prepare_data_loader(DataLoader(Images(), BATCH))
         steps, loss = train(model, loader, sgd(model))
+        if counts:
+            write()
         say(steps, loss, model.parameters(), ray.train.get_context().get_world_rank())
 
     ray.init(num_cpus=int(os.environ["RANKS"]) + 1, include_dashboard=False)
