@@ -78,11 +78,6 @@ class Extraction {
     return wanted;
   }
 
-  static Blocking blocking_of(const Track& track) {
-    if (track.kind != TrackKind::thread) return Blocking::device;
-    return track.main ? Blocking::always : Blocking::helper;
-  }
-
   void look_at(std::uint32_t track, const std::vector<std::uint8_t>& wanted) {
     const Slices& slices = rank_.tracks[track].slices;
     const Blocking blocking = blocking_of(rank_.tracks[track]);
@@ -319,6 +314,11 @@ CollectiveCalls collective_calls(const Trace& trace, const Rank& rank) {
     calls.calls.clear();
   }
   return calls;
+}
+
+Blocking blocking_of(const Track& track) {
+  if (track.kind != TrackKind::thread) return Blocking::device;
+  return track.main ? Blocking::always : Blocking::helper;
 }
 
 std::vector<CollectiveCalls> collective_calls(const Trace& trace) {

@@ -48,6 +48,7 @@ struct CollectiveCall {
   bool of_nccl = false;     // numbered by function
   bool unfinished = false;  // the process ended inside: in the call, in the wait for its request, or while it polled
   bool timed = true;        // start and end are those of the operation, and others can be waited for in it
+  bool of_range = false;    // an NVTX range around an algorithm of its own (range_collectives.h)
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t blocked_from_ns = 0;    // its start; without blocking, the start of the call that completed it
   std::int64_t polled_from_ns = 0;     // earlier where a helper thread does nothing but test for it until it completes
@@ -86,6 +87,9 @@ struct CollectiveCalls {
   };
   std::vector<Pending> pending;
 };
+
+// Where a rank is blocked in calls on this track.
+Blocking blocking_of(const Track& track);
 
 // Whether a function of MPI sends or receives a message and returns when that is done, by its name.
 bool blocks_in_send(std::string_view function);

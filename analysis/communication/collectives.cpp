@@ -22,6 +22,7 @@ bool join(std::span<const Candidate> candidates, Collective& result) {
   if (candidates.size() < 2) return false;
   result.operation = candidates.front().operation;
   result.communicator = candidates.front().call->communicator;
+  result.of_range = candidates.front().call->of_range;
   const Candidate* last = &candidates.front();
   std::int64_t last_end = last->call->end_ns;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -42,6 +42,7 @@ struct Collective {
   std::uint32_t members = 0;       // of the communicator, including those that were not recorded
   std::vector<MemberCall> calls;   // by rank
   bool timed = true;               // else there is no waiting and no transfer
+  bool of_range = false;           // of an algorithm of its own, as CollectiveCall
   std::int64_t last_start_ns = 0, transfer_ns = 0;
   std::uint32_t last_rank = 0;  // the one that the others waited for
 

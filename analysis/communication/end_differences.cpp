@@ -6,7 +6,8 @@
 namespace paceline::analysis {
 namespace end_difference_parts {
 
-// All ranks depend on all others: a rank may leave a broadcast before another comes.
+// All ranks depend on all others: a rank may leave a broadcast before another comes. Ranges are of algorithms that need
+// not end so.
 bool leave_together(std::string_view operation) {
   for (const std::string_view name : {"llreduce", "llReduce", "llgather", "llGather", "lltoall", "llToAll", "arrier"}) {
     if (operation.find(name) != std::string_view::npos) return true;
@@ -22,7 +23,7 @@ std::vector<double> end_differences(const Collectives& collectives, std::size_t 
   std::vector<std::int64_t> ends(ranks);
   std::size_t counted = 0;
   for (const Collective& collective : collectives.matched) {
-    if (!collective.timed || collective.calls.size() != ranks) continue;
+    if (!collective.timed || collective.of_range || collective.calls.size() != ranks) continue;
     if (!leave_together(collectives.operations[collective.operation])) continue;
     const auto blocks = [](const MemberCall& call) { return call.blocked_from_ns == call.start_ns; };
     if (!std::ranges::all_of(collective.calls, blocks)) continue;

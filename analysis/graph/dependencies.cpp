@@ -2,7 +2,6 @@
 #include "analysis/graph/dependencies.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "analysis/trace/intervals.h"
@@ -20,7 +19,6 @@ struct Waiter {
 // What is computed of each rank by itself.
 struct RankPart {
   std::vector<Waiter> waiters;  // of each collective call
-  std::vector<AllreduceRange> ranges;
   std::vector<OwnDependencies> own;
 };
 
@@ -40,7 +38,6 @@ std::int64_t blocked_from(const Trace& trace, const Rank& rank, const Collective
 }
 
 constexpr std::int64_t polling_pause_ns = 1'000'000;  // at most, between two probes of a main thread that waits
-constexpr double left_early_share = 0.1;              // of the collectives of one kind, which wrong clocks may explain
 
 // Since when the thread had probed for the message that it then received; nothing if it did not. A thread that probes
 // again and again, and does nothing else between the calls, waits from its first probe; a helper thread, which has no
@@ -101,16 +98,12 @@ RankPart part_of(const RunIndex& index, std::uint32_t r) {
   const Rank& rank = trace.ranks[r];
   RankPart part;
   const NcclStreams nccl(index.phases(), rank);
-  std::vector<TimedCall> timed;
   for (const CollectiveCall& call : index.calls()[r].calls) {
     const bool on_stream = rank.tracks[call.track].kind == TrackKind::nccl;
     part.waiters.push_back({on_stream ? nccl.track_of(call, call.track) : call.track, blocked_from(trace, rank, call)});
-    if (call.timed) timed.push_back({part.waiters.back().track, call.start_ns, call.end_ns, call.bytes});
   }
-  std::ranges::sort(timed, {}, [](const TimedCall& call) { return std::pair(call.track, call.start_ns); });
-  if (trace.ranks.size() > 1) part.ranges = allreduce_ranges(trace, r, timed);
   part.own = stream_dependencies(trace, rank);
-  for (OwnDependencies& own : helper_dependencies(index.phases(), rank)) part.own.push_back(own);
+  for (OwnDependencies& own : helper_dependencies(index.phases(), rank, index.calls()[r])) part.own.push_back(own);
   return part;
 }
 
@@ -123,7 +116,7 @@ class Builder {
     index_.collectives();  // before the threads ask for its calls
     parallel_for(parts_.size(), [&](std::size_t r) { parts_[r] = part_of(index_, static_cast<std::uint32_t>(r)); });
     add_tracks();
-    add_ranges();
+    cover_ranges();
     add_collectives();
     std::ranges::stable_sort(out_.collectives, {}, &GraphCollective::last_arrival_ns);
     for (std::uint32_t c = 0; c < out_.collectives.size(); ++c) add_waits(c);
@@ -156,46 +149,14 @@ class Builder {
     covered_.resize(out_.tracks.size());
   }
 
-  // Ranges are one collective if each rank has as many of one name and size, in the order of their starts, and no rank
-  // goes on before all have come. (The ranks of a parameter server exchange gradients without waiting for each other.)
-  void add_ranges() {
-    using Key = std::pair<NameId, std::uint64_t>;
-    std::map<Key, std::vector<std::vector<const AllreduceRange*>>> by_key;
+  // What a range does is its own affair.
+  void cover_ranges() {
     for (std::uint32_t r = 0; r < parts_.size(); ++r) {
-      for (const AllreduceRange& range : parts_[r].ranges) {
-        auto& of_ranks = by_key[{range.name, range.bytes}];
-        of_ranks.resize(parts_.size());
-        of_ranks[r].push_back(&range);
+      for (const CollectiveCall& call : index_.calls()[r].calls) {
+        const GraphTrack track = of_[r][call.track];
+        if (call.of_range && track != no_track) covered_[track].push_back({call.start_ns, call.end_ns});
       }
     }
-    for (const auto& [key, of_ranks] : by_key) {
-      const std::size_t count = of_ranks.front().size();
-      if (std::ranges::any_of(of_ranks, [&](const auto& of) { return of.size() != count; })) continue;
-      std::size_t left_early = 0;
-      for (std::size_t k = 0; k < count; ++k) {
-        std::int64_t last_start = 0, first_end = of_ranks.front()[k]->end_ns;
-        for (const auto& of : of_ranks) {
-          last_start = std::max(last_start, of[k]->start_ns);
-          first_end = std::min(first_end, of[k]->end_ns);
-        }
-        left_early += first_end < last_start;
-      }
-      if (static_cast<double>(left_early) > left_early_share * static_cast<double>(count)) continue;
-      for (std::size_t k = 0; k < count; ++k) {
-        GraphCollective collective{.operation = trace_.names[key.first],
-                                   .bytes = key.second,
-                                   .members = static_cast<std::uint32_t>(parts_.size()),
-                                   .from_range = true};
-        for (const auto& of : of_ranks) {
-          const AllreduceRange& range = *of[k];
-          const GraphTrack track = of_[range.rank][range.track];
-          collective.arrivals.push_back({track, range.start_ns, range.start_ns, range.end_ns});
-          covered_[track].push_back({range.start_ns, range.end_ns});
-        }
-        finish(collective);
-      }
-    }
-    for (auto& of_track : covered_) std::ranges::sort(of_track, {}, &TimeInterval::start_ns);
   }
 
   // Whether an allreduce that is known as a range covers this time.
@@ -209,12 +170,14 @@ class Builder {
     const Collectives& matched = index_.collectives();
     for (const Collective& of : matched.matched) {
       if (!of.timed) continue;
-      GraphCollective collective{
-          .operation = matched.operations[of.operation], .bytes = of.bytes, .members = of.members};
+      GraphCollective collective{.operation = matched.operations[of.operation],
+                                 .bytes = of.bytes,
+                                 .members = of.members,
+                                 .from_range = of.of_range};
       for (const MemberCall& member : of.calls) {
         const Waiter& waiter = parts_[member.rank].waiters[member.call];
         const GraphTrack track = of_[member.rank][waiter.track];
-        if (track == no_track || covered(track, member.start_ns)) continue;
+        if (track == no_track || (!of.of_range && covered(track, member.start_ns))) continue;
         collective.arrivals.push_back({track, member.start_ns, waiter.blocked_from_ns, member.end_ns});
       }
       if (collective.arrivals.size() > 1) finish(collective);

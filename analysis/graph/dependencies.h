@@ -56,12 +56,12 @@ struct CollectiveArrival {
 
 // A collective of at least two members. The first one that arrives waits for the last one.
 struct GraphCollective {
-  std::string operation;  // "MPI_Allreduce"; of a range without such calls its name ("allreduce", "bucket 3")
+  std::string operation;  // "MPI_Allreduce"; of a range its name ("allreduce", "bucket 3")
   std::uint64_t bytes = 0;
   std::uint32_t members = 0;                     // of the communicator
   std::vector<CollectiveArrival> arrivals = {};  // by rank
   std::int64_t last_arrival_ns = 0, end_ns = 0;
-  bool from_range = false;  // ranges of an allreduce whose algorithm is not visible as one call
+  bool from_range = false;  // as CollectiveCall::of_range
 };
 
 struct TrackDependencies {
@@ -89,24 +89,8 @@ struct OwnDependencies {
   Dependency wait;
 };
 std::vector<OwnDependencies> stream_dependencies(const Trace& trace, const Rank& rank);
-std::vector<OwnDependencies> helper_dependencies(const PhaseTable& table, const Rank& rank);
-
-// Ranges that are an allreduce over all ranks, but whose algorithm is not visible as one collective call: messages,
-// calls on parts of the ranks, or shared memory.
-struct AllreduceRange {
-  std::uint32_t rank = 0, track = 0;  // index into Trace::ranks, and into Rank::tracks
-  NameId name = 0;
-  std::uint64_t bytes = 0;
-  std::int64_t start_ns = 0, end_ns = 0;
-};
-// The ranges of a rank with the category "allreduce" and a payload, in the order of their starts. A small collective at
-// the end of a range (the ranks agree on the loss) does not belong to it. `calls` are the timed collectives of the
-// rank.
-struct TimedCall {
-  std::uint32_t track = 0;
-  std::int64_t start_ns = 0, end_ns = 0;
-  std::uint64_t bytes = 0;
-};
-std::vector<AllreduceRange> allreduce_ranges(const Trace& trace, std::uint32_t rank, std::span<const TimedCall> calls);
+// `calls`: the collectives of the rank, whose ends may be known from the thread that waited for them.
+std::vector<OwnDependencies> helper_dependencies(const PhaseTable& table, const Rank& rank,
+                                                 const CollectiveCalls& calls);
 
 }  // namespace paceline::analysis

@@ -179,7 +179,8 @@ std::optional<GradientSchedule> recorded_schedule(const ReplayProgram& program) 
   using namespace readiness_parts;
   const auto pieces = std::ranges::count_if(program.collectives, [](const auto& of) { return of.gradient; });
   const GradientTracks tracks = gradient_tracks(program);
-  if (pieces == 0) return std::nullopt;
+  const auto of_torch = [](const auto& of) { return of.gradient && of.operation.find(':') != std::string::npos; };
+  if (pieces == 0 || std::ranges::any_of(program.collectives, of_torch)) return std::nullopt;
   if (tracks.streams && std::ranges::any_of(tracks.compute, [](const auto& of) { return !of; })) return std::nullopt;
   if (tracks.averaging.empty()) return GradientSchedule::blocking;
   std::size_t beside = 0, after = 0;  // iterations of ranks

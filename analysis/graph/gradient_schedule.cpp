@@ -9,18 +9,6 @@ namespace schedule_parts {
 
 constexpr double first_bucket_bytes = 1048576;
 
-// The bytes that one rank averages in an iteration: the median over those that average any.
-double gradient_bytes(const ReplayProgram& program) {
-  std::map<std::int32_t, double> bytes;
-  for (const ReplayCollective& of : program.collectives) {
-    if (of.gradient && of.arrivals > 0) bytes[of.iteration] += static_cast<double>(of.bytes);
-  }
-  std::vector<double> sorted;
-  for (const auto& [iteration, sum] : bytes) sorted.push_back(sum);
-  std::ranges::sort(sorted);
-  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-}
-
 // Takes the averaging of gradients out of the program. The tracks that compute keep their items, of which Insertion
 // copies those that stay.
 class Removal {
@@ -70,7 +58,7 @@ class Insertion {
 
   void run(const GradientTracks& tracks) {
     on_streams_ = tracks.streams;
-    add_buckets();
+    add_buckets(mean_backward_ns(tracks));
     program_.edges.reserve(program_.edges.size() + tracks.compute.size() * iterations() * (bucket_count() + 1));
     for (const auto& track : tracks.compute) {
       if (track) change(*track);
@@ -79,7 +67,8 @@ class Insertion {
 
  private:
   struct BucketPlan {
-    double ready = 1;  // the part of backward
+    double ready = 1;    // the part of backward
+    bool beside = true;  // computation goes on when its transfer begins
     std::uint32_t collective = 0;
     std::optional<std::uint32_t> meeting;
   };
@@ -110,20 +99,38 @@ class Insertion {
     return ends;
   }
 
+  // Of the threads that compute gradients, in an iteration.
+  double mean_backward_ns(const GradientTracks& tracks) const {
+    double sum = 0, counted = 0;
+    for (const auto& track : tracks.compute) {
+      if (!track) continue;
+      ++counted;
+      for (const ReplayItem& item : *program_.tracks[*track].items) {
+        if (item.what == ReplayItem::work && item.iteration >= 0 && item.phase == Phase::backward) sum += item.ns;
+      }
+    }
+    return sum / std::max(counted * static_cast<double>(iterations()), 1.0);
+  }
+
   // The buckets of each iteration, which all ranks share.
-  void add_buckets() {
+  void add_buckets(double backward_ns) {
     const double all = bytes_ * plan_.bytes_factor;
     const std::vector<double> ends = all > 0 ? bucket_ends(all) : std::vector<double>{};
     double quantile = 0.5;
     for (std::size_t i = 0; i < iterations(); ++i) {
       auto& buckets = buckets_.emplace_back();
-      double begin = 0;
+      double begin = 0, busy_until_ns = 0;
       for (const double end : ends) {
         BucketPlan bucket;
-        if (plan_.schedule == GradientSchedule::overlap) bucket.ready = ready_at(end);
+        if (plan_.schedule == GradientSchedule::overlap) {
+          bucket.ready = ready_at(end);
+          const double starts_ns = std::max(busy_until_ns, bucket.ready * backward_ns);
+          bucket.beside = starts_ns < backward_ns;
+          busy_until_ns = starts_ns + plan_.transfer.of((end - begin) * all);
+        }
         if (meeting_ && plan_.schedule != GradientSchedule::blocking) bucket.meeting = add(*meeting_, i, 0, quantile);
         bucket.collective = add(gradient_, i, (end - begin) * all, quantile);
-        if (plan_.schedule != GradientSchedule::blocking && !on_streams_) {
+        if (plan_.schedule != GradientSchedule::blocking && !on_streams_ && bucket.beside) {
           program_.collectives[bucket.collective].extra_ns = plan_.helper_delay_ns;
         }
         begin = end;
@@ -267,7 +274,7 @@ class Insertion {
 
   // The computing thread goes without its core while the helper thread works on the bucket.
   void lose_core(const BucketPlan& bucket, std::int32_t iteration, std::uint32_t rank, std::vector<ReplayItem>& items) {
-    if (on_streams_ || rank >= plan_.core_costs.size()) return;
+    if (on_streams_ || !bucket.beside || rank >= plan_.core_costs.size()) return;
     const double ns = plan_.core_costs[rank].of(static_cast<double>(program_.collectives[bucket.collective].bytes));
     items.push_back({.what = ReplayItem::work, .phase = Phase::communication, .iteration = iteration, .ns = ns});
   }
@@ -290,6 +297,17 @@ class Insertion {
 };
 
 }  // namespace schedule_parts
+
+double gradient_bytes(const ReplayProgram& program) {
+  std::map<std::int32_t, double> bytes;
+  for (const ReplayCollective& of : program.collectives) {
+    if (of.gradient && of.arrivals > 0) bytes[of.iteration] += static_cast<double>(of.bytes);
+  }
+  std::vector<double> sorted;
+  for (const auto& [iteration, sum] : bytes) sorted.push_back(sum);
+  std::ranges::sort(sorted);
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
 
 ReplayProgram rescheduled(ReplayProgram program, const GradientPlan& plan) {
   using namespace schedule_parts;

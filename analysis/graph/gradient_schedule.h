@@ -30,7 +30,8 @@ struct GradientPlan {
   // What the computing thread of each rank loses to the helper thread while it goes on beside the transfer of a bucket.
   // Empty: nothing.
   std::vector<TransferCost> core_costs = {};
-  double helper_delay_ns = 0;  // by which helper threads get a core late for each bucket
+  double helper_delay_ns = 0;  // by which helper threads get a core late for each such bucket
+  TransferCost transfer = {};  // of a bucket, by which it is estimated whether backward still goes on beside it
 };
 
 // Which tracks compute gradients and which average them; indices into ReplayProgram::tracks.
@@ -46,8 +47,12 @@ GradientTracks gradient_tracks(const ReplayProgram& program);
 // Whether the item is the arrival at, or the completion of, a collective that averages gradients.
 bool averages_gradient(const ReplayProgram& program, const ReplayItem& item);
 
+// The bytes that one rank averages in an iteration: the median over those that average any; 0 where none do.
+double gradient_bytes(const ReplayProgram& program);
+
 // How the program averages its gradients. Nothing where it was seen to average none, or does so on streams of GPUs
-// while no stream has work of backward. On streams, double buffering cannot be told from blocking.
+// while no stream has work of backward, or where PyTorch averages them, which has buckets of its own making. On
+// streams, double buffering cannot be told from blocking.
 std::optional<GradientSchedule> recorded_schedule(const ReplayProgram& program);
 
 // When the layers' gradients became ready, where the layers' ranges have their sizes; else when the buckets of a

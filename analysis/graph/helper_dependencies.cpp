@@ -26,7 +26,13 @@ struct Job {
 
 class Helpers {
  public:
-  Helpers(const PhaseTable& table, const Rank& rank) : table_(table), trace_(table.trace()), rank_(rank) {}
+  Helpers(const PhaseTable& table, const Rank& rank, const CollectiveCalls& calls)
+      : table_(table), trace_(table.trace()), rank_(rank) {
+    for (const CollectiveCall& call : calls.calls) {
+      const bool earlier = !call.of_range && call.end_ns < rank.tracks[call.track].slices.end_ns(call.slice);
+      if (earlier) ends_.emplace(std::pair(call.track, call.slice), call.end_ns);
+    }
+  }
 
   std::vector<OwnDependencies> run() {
     for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) {
@@ -71,6 +77,8 @@ class Helpers {
       }
       waiting = false;
       Job job{track, start, slices.end_ns(i), previous_end, kind.category, 0, table_.phase(slices.kind[i]), false};
+      // A thread that was woken may go on before the helper notes the end.
+      if (const auto end = ends_.find({track, i}); end != ends_.end()) job.end_ns = end->second;
       if (payload_ != 0) {
         if (const auto bytes = slices.argument(i, payload_)) job.bytes = bytes->whole();
       }
@@ -168,14 +176,16 @@ class Helpers {
   const NameId payload_ = trace_.names.find("payload"), wait_ = trace_.names.find("wait");
   const NameId mpi_ = trace_.names.find("mpi"), point_to_point_ = trace_.names.find("point-to-point");
   std::uint32_t main_ = no_track;
+  std::map<std::pair<std::uint32_t, std::size_t>, std::int64_t> ends_;  // of collectives that end before their slice
   std::vector<Job> jobs_;
   std::vector<OwnDependencies> out_;
 };
 
 }  // namespace helper_parts
 
-std::vector<OwnDependencies> helper_dependencies(const PhaseTable& table, const Rank& rank) {
-  return helper_parts::Helpers(table, rank).run();
+std::vector<OwnDependencies> helper_dependencies(const PhaseTable& table, const Rank& rank,
+                                                 const CollectiveCalls& calls) {
+  return helper_parts::Helpers(table, rank, calls).run();
 }
 
 }  // namespace paceline::analysis

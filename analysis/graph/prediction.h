@@ -23,6 +23,8 @@ struct Prediction {
   double step_s = 0;                  // the mean step
   double median_s = 0;                // the median step
   std::optional<Interval> ci95 = {};  // of the mean step
+  // The run is too short for that: of a mean step under the conditions of its iterations.
+  bool ci95_of_change = false;
   bool error_unknown = false;  // what the model is off by was never measured for this kind of change: no interval
   double ratio = 1;            // of the predicted step to the measured one
   double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step

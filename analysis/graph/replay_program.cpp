@@ -126,8 +126,7 @@ class Building {
       double& place = drawn.try_emplace({to.operation, to.members, to.bytes}, 0.5).first->second;
       to.quantile = place;
       place = std::fmod(place + golden_ratio, 1.0);
-      const bool allreduces = of.from_range || of.operation.find("llreduce") != std::string::npos ||
-                              of.operation.find("llReduce") != std::string::npos;
+      const bool allreduces = of.from_range || plain_operation(of.operation).find("allreduce") != std::string::npos;
       to.gradient = allreduces && to.iteration >= 0 && of.bytes >= least_gradient &&
                     static_cast<double>(of.bytes) >= gradient_share * bytes[to.iteration];
       std::vector<double> shape;

@@ -30,45 +30,76 @@ double mean_of(const std::vector<double>& values) {
 
 // The 95 % interval of measured × changed ÷ base as a factor of it; all three are means of the same iterations. `moved`
 // is the work that a relief takes from each of them, and `error` the part of a step by which the model itself is wrong.
-std::optional<Interval> factor_interval(const std::vector<double>& measured, const std::vector<double>& base,
-                                        const std::vector<double>& changed, const std::vector<double>& moved,
-                                        double error) {
+// Where the run is too short for its own mean step, but not for the change, it is the interval of changed ÷ base.
+struct FactorInterval {
+  Interval factor;
+  bool of_change = false;
+};
+
+std::optional<FactorInterval> factor_interval(const std::vector<double>& measured, const std::vector<double>& base,
+                                              const std::vector<double>& changed, const std::vector<double>& moved,
+                                              double error) {
   const double of_measured = mean_of(measured), of_base = mean_of(base), of_changed = mean_of(changed);
   // How far the step follows the work of the relieved ranks. The difference of their mean work is uncertain as well,
   // and the two replays do not show that.
   const double difference = mean_of(moved);
   const double follows = difference == 0 ? 0 : std::clamp((of_changed - of_base) / difference, 0.0, 1.0);
-  std::vector<double> influence;  // of each iteration on the logarithm of the product
+  std::vector<double> change, influence;  // of each iteration on the logarithm of the quotient, and of the product
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    influence.push_back(measured[i] / of_measured - base[i] / of_base + changed[i] / of_changed - 1);
-    if (!moved.empty()) influence.back() += follows * (moved[i] - difference) / of_changed;
-    if (std::abs(influence.back()) < rounding) influence.back() = 0;
+    change.push_back(changed[i] / of_changed - base[i] / of_base);
+    if (!moved.empty()) change.back() += follows * (moved[i] - difference) / of_changed;
+    influence.push_back(change.back() + measured[i] / of_measured - 1);
+    for (double* of : {&change.back(), &influence.back()}) {
+      if (std::abs(*of) < rounding) *of = 0;
+    }
   }
-  const auto spread = mean_spread(influence);
+  auto spread = mean_spread(influence);
   const bool equal = std::ranges::all_of(influence, [](double of) { return of == 0; });
-  if (!spread || (!equal && !mean_spread(changed))) return std::nullopt;
+  const bool of_change = !spread || (!equal && !mean_spread(changed));
+  if (of_change) spread = mean_spread(change);
+  if (!spread) return std::nullopt;
   const double t = t_quantile_two_sided(0.05, spread->degrees);
   const double half = std::sqrt(t * t * spread->variance + error * error);  // std::hypot needs glibc 2.35
-  return Interval{std::exp(-half), std::exp(half)};
+  return FactorInterval{{std::exp(-half), std::exp(half)}, of_change};
 }
 
-// What a kind of change was off by in closed loops on real runs of two kinds of processor (tests/bench/README.md), as a
-// part of the step: twice the root mean square. Nothing for a kind without such runs, or whose runs disagree.
-std::optional<double> learned_error(const Changes& changes, double bytes_per_value) {
-  constexpr double of_relief = 0.03, of_bandwidth = 0.03, of_fewer_bytes = 0.14, of_overlap = 0.14;
+// What a kind of change was off by in closed loops on real runs (tests/bench/README.md), twice the root mean square: a
+// part of the step, and a part of what the change is predicted to move.
+struct LearnedError {
+  double of_step = 0, of_change = 0;
+};
+constexpr LearnedError relief_error{0.03, 0.35}, bandwidth_error{0.03, 0.2}, fewer_bytes_error{0.05, 0.35},
+    overlap_error{0.14, 0}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
+
+// Of a prediction whose step is `ratio` times the measured one, as a part of it. Nothing for a kind without such runs,
+// or whose runs disagree.
+std::optional<double> learned_error(const Changes& changes, double bytes_per_value, double ratio) {
   Changes others = changes;
   double squares = 0;
-  const auto take = [&](bool changed, double error) { squares += changed ? error * error : 0; };
-  take(!std::exchange(others.relieved, {}).empty(), of_relief);
-  take(std::exchange(others.byte_time, 1) != 1, of_bandwidth);
+  const double moved = std::log(std::max(ratio, rounding));
+  const auto take = [&](bool changed, const LearnedError& error) {
+    if (changed) squares += error.of_step * error.of_step + std::pow(error.of_change * moved, 2);
+  };
+  take(!std::exchange(others.relieved, {}).empty(), relief_error);
+  take(std::exchange(others.byte_time, 1) != 1, bandwidth_error);
+  take(std::exchange(others.batch, 1) != 1, batch_error);
+  take(std::exchange(others.loader, 1) != 1, loader_error);
   if (others.bytes_per_value && *others.bytes_per_value <= bytes_per_value) {
-    take(*std::exchange(others.bytes_per_value, std::nullopt) != bytes_per_value, of_fewer_bytes);
+    take(*std::exchange(others.bytes_per_value, std::nullopt) != bytes_per_value, fewer_bytes_error);
   }
   if (others.schedule == GradientSchedule::overlap) {
     others.schedule.reset(), others.bucket_bytes.reset();
-    take(true, of_overlap);
+    take(true, overlap_error);
   }
   return others.any() ? std::nullopt : std::optional(std::sqrt(squares));
+}
+
+// Of the type of values that take about so many bytes; 0 where that is none.
+double bytes_of_type(double bytes) {
+  for (const double of : {2.0, 4.0, 8.0}) {
+    if (std::abs(bytes / of - 1) < 0.1) return of;
+  }
+  return 0;
 }
 
 // When the iteration began on each rank; the rank's start where it has no such iteration.
@@ -136,6 +167,8 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   }
   if (program_.iterations.empty()) return;
   schedule_ = recorded_schedule(program_);
+  if (setup_.values)
+    setup_.bytes_per_value = prediction_parts::bytes_of_type(gradient_bytes(program_) / *setup_.values);
   ready_ = recorded_readiness(program_);
   costs_ = fit_costs(program_);
   work_ = work_of(program_);
@@ -200,11 +233,18 @@ std::string Predictor::obstacle(const Changes& changes) const {
   if (averages && !setup_.other_updater.empty()) {
     return "the updater " + setup_.other_updater + " does not average whole gradients by allreduce";
   }
-  if (averages && !schedule_) {
+  const bool gradients = std::ranges::any_of(program_.collectives, [](const auto& of) { return of.gradient; });
+  if ((averages && !gradients) || ((rearranges || changes.algorithm) && !schedule_)) {
     const bool streams = std::ranges::any_of(program_.tracks, [](const ReplayTrack& track) { return track.stream; });
-    return rearranges && streams
-               ? "the gradients are averaged on streams of GPUs, and no work of backward was recorded there"
+    if (rearranges && streams) {
+      return "the gradients are averaged on streams of GPUs, and no work of backward was recorded there";
+    }
+    return gradients && !streams
+               ? "the gradients' buckets and their algorithm are PyTorch's own, and no others are predicted"
                : "no allreduce of gradients was found in the iterations";
+  }
+  if (changes.bytes_per_value && setup_.bytes_per_value == 0) {
+    return "the type of the gradients is not known, because their bytes are not 2, 4 or 8 times the parameters";
   }
   const bool buckets =
       changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking)) == GradientSchedule::overlap;
@@ -221,7 +261,7 @@ std::string Predictor::obstacle(const Changes& changes) const {
 }
 
 double Predictor::bytes_factor(const Changes& changes) const {
-  return changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
+  return changes.bytes_per_value ? *changes.bytes_per_value / setup_.bytes_per_value : 1;
 }
 
 // Whether the gradients are averaged at other times.
@@ -279,6 +319,7 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
     plan.core_costs = core_costs(changes);
     out.variant.gradient_bytes = bytes_factor(changes) / plan.bytes_factor;
     if (!plan.core_costs.empty()) plan.helper_delay_ns = sharing_.delay_ns();
+    plan.transfer = transfer_cost(changes);
     ReplayProgram program = program_;
     if (work.any()) scale_work(program, std::exchange(work, {}));
     out.program = rescheduled(std::move(program), plan);
@@ -303,14 +344,20 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
   return out;
 }
 
+// Of the gradients; 0 where it is not known.
+TransferCost Predictor::transfer_cost(const Changes& changes) const {
+  const auto gradient = std::ranges::find_if(program_.collectives, [](const auto& of) { return of.gradient; });
+  const TransferCost* fitted = costs_.of_even.network.cost({gradient->operation, gradient->members});
+  if (fitted == nullptr || changes.free_communication) return {};
+  return {fitted->latency_ns * changes.latency, fitted->ns_per_byte * changes.byte_time};
+}
+
 // A run that was recorded with helper threads shows in its own work what they cost.
 std::vector<TransferCost> Predictor::core_costs(const Changes& changes) const {
   if (schedule_ != GradientSchedule::blocking || changes.free_communication || !sharing_.any()) return {};
-  const auto gradient = std::ranges::find_if(program_.collectives, [](const auto& of) { return of.gradient; });
-  const TransferCost* fitted = costs_.of_even.network.cost({gradient->operation, gradient->members});
-  if (fitted == nullptr) return {};
-  const TransferCost cost =
-      sharing_.helper_cost({fitted->latency_ns * changes.latency, fitted->ns_per_byte * changes.byte_time});
+  const TransferCost transfer = transfer_cost(changes);
+  if (transfer.latency_ns == 0 && transfer.ns_per_byte == 0) return {};
+  const TransferCost cost = sharing_.helper_cost(transfer);
   std::vector<TransferCost> of_ranks;
   for (const double taken : sharing_.taken) of_ranks.push_back({taken * cost.latency_ns, taken * cost.ns_per_byte});
   return of_ranks;
@@ -322,7 +369,7 @@ CollectiveTime Predictor::time_of(const Changes& changes, double bytes_factor) c
     if (changes.free_communication) return 0.0;
     const TransferCost* cost = costs.network.cost({of.operation, of.members});
     if (cost == nullptr) return base;
-    const bool allreduces = of.gradient || of.operation.find("llreduce") != std::string::npos;
+    const bool allreduces = of.gradient || plain_operation(of.operation).find("allreduce") != std::string::npos;
     const AllreduceAlgorithm before = allreduces ? setup_.algorithm : AllreduceAlgorithm::tree;
     const AllreduceAlgorithm after = of.gradient ? changes.algorithm.value_or(before) : before;
     const double members = of.members;
@@ -406,9 +453,11 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   std::vector<double> measured;
   for (const std::size_t i : indices) measured.push_back(program_.iterations[i].recorded_ns);
-  if (const auto error = learned_error(changes, setup_.bytes_per_value)) {
-    const auto factor = factor_interval(measured, base, fresh, relief_ns, *error);
-    if (factor) out.ci95 = Interval{out.step_s * factor->low, out.step_s * factor->high};
+  if (const auto error = learned_error(changes, setup_.bytes_per_value, out.ratio)) {
+    if (const auto of = factor_interval(measured, base, fresh, relief_ns, *error)) {
+      out.ci95 = Interval{out.step_s * of->factor.low, out.step_s * of->factor.high};
+      out.ci95_of_change = of->of_change;
+    }
   } else {
     out.error_unknown = true;
   }

@@ -23,6 +23,8 @@ namespace paceline::analysis {
 // What the run's description gives about how it trains.
 struct TrainingSetup {
   double bytes_per_value = 4;  // that gradients are sent in
+  // Of the gradients, where their type is not known: it then follows from their bytes.
+  std::optional<double> values = {};
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::halving_doubling;
   std::optional<double> bucket_bytes = {};
   RankCpus cpus = {};
@@ -105,6 +107,7 @@ class Predictor {
   Prediction prediction(const Changes& changes, const std::vector<double>& relief_ns, const Replayed& after) const;
   CollectiveTime time_of(const Changes& changes, double bytes_factor) const;
   static MessageTime message_time_of(const Changes& changes);
+  TransferCost transfer_cost(const Changes& changes) const;
   std::vector<TransferCost> core_costs(const Changes& changes) const;
 
   ReplayProgram program_;

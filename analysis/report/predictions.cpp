@@ -55,12 +55,16 @@ Table prediction_table(const WhatIf& what_if) {
     table.note +=
         " The intervals cover the variation between iterations and what such predictions were off by on real runs.";
   }
+  if (std::ranges::any_of(all, &Prediction::ci95_of_change)) {
+    table.note +=
+        " The run is shorter than 20 autocorrelation times, so they hold under the conditions of its iterations.";
+  }
   if (std::ranges::any_of(all, &Prediction::error_unknown)) {
     table.note += " A change has no interval where the error of such predictions was not measured on real runs.";
   }
   const auto too_short = [](const Prediction& of) { return !of.ci95 && !of.error_unknown; };
   if (std::ranges::any_of(all, too_short)) {
-    table.note += " A change has no interval either where the run is shorter than 20 autocorrelation times.";
+    table.note += " A change has no interval either where the run is shorter than 20 of its autocorrelation times.";
   }
   for (const Prediction& of : what_if.predictions) {
     const auto interval = [](const Interval& ci95) {
@@ -92,6 +96,7 @@ Json predictions_json(const WhatIf& what_if) {
     if (of.bound) entry["bound"] = true;
     if (of.alters_training) entry["alters_training"] = true;
     if (of.ci95) entry["ci95"] = {of.ci95->low, of.ci95->high};
+    if (of.ci95_of_change) entry["ci95_of_change"] = true;
     entry["moves"] = Json::array();
     for (const MovedPart& part : of.moved) {
       entry["moves"].push_back({{"part", part.name}, {"before_s", part.before_s}, {"after_s", part.after_s}});

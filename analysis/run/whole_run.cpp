@@ -111,6 +111,7 @@ TrainingSetup training_setup(const RunAnalysis& run) {
   const auto text = [&](const char* key) { return run.config.text(key); };
   const std::string type = text("allreduce_dtype");
   if (type == "f16" || type == "bf16") setup.bytes_per_value = 2;
+  if (type.empty()) setup.values = run.config.number("parameters");
   if (const auto algorithm = algorithm_named(text("communicator"))) setup.algorithm = *algorithm;
   constexpr std::string_view others[] = {"main_rank", "sharded", "local_sgd", "top_k", "power_sgd", "parameter_server"};
   const std::string updater = text("updater");

@@ -8,14 +8,12 @@
 #include <span>
 #include <utility>
 
-#include "analysis/communication/accusations.h"
 #include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {
 namespace live_steps_parts {
 
-constexpr std::size_t kept_rows = 512;  // iterations that the test of lateness looks at
-constexpr double test_share = 0.004;    // of a core, for the test of lateness
+constexpr double test_share = 0.004;  // of a core, for the test of lateness
 
 double clock_s(clockid_t clock) {
   timespec now{};
@@ -39,7 +37,8 @@ std::size_t ranks_with_iterations(const std::vector<LiveFile*>& ranks) {
 
 void LiveSteps::forget() {
   rows_.clear();
-  finished_rows_ = tested_rows_ = next_look_ = 0;
+  finished_rows_ = tested_rows_ = 0;
+  looks_.count_anew();
   lateness_.reset();
 }
 
@@ -86,33 +85,23 @@ void LiveSteps::take(const std::vector<LiveFile*>& ranks, const Collectives& col
       for (std::size_t p = 0; p < phase_count; ++p) row.phase_ns[p] += own->phase_ns[p];
       file.taken_until = std::max(file.taken_until, file.ticks_at(own->start_ns + own->duration_ns));
     }
-    if (rows_.size() > kept_rows) rows_.pop_front();
+    if (rows_.size() > LatenessLooks::most_iterations) rows_.pop_front();
     ++finished_rows_;
   }
 }
 
-// Each look at a running job may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan
-// and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k +
-// 1)) of it, which adds up to less than the level, and a look comes when half as many rows again as at the last one are
-// there, or the job has ended. Looks that judge nothing spend nothing; they take a small share of a core at most.
+// Tests take a small share of a core at most.
 void LiveSteps::test_if_due(const std::vector<LiveFile*>& ranks, bool now) {
   using namespace live_steps_parts;
   if (ranks.size() < 2 || finished_rows_ == tested_rows_) return;
-  if (!now && (clock_s(CLOCK_MONOTONIC) < next_test_s_ || finished_rows_ < next_look_)) return;
+  if (!now && (clock_s(CLOCK_MONOTONIC) < next_test_s_ || !looks_.due(finished_rows_))) return;
   const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
-  const std::uint64_t dropped = finished_rows_ - rows_.size();
-  const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
   LatenessTable table;
   table.ranks = ranks.size();
-  for (std::size_t i = warm_up > dropped ? warm_up - dropped : 0; i < rows_.size(); ++i) {
+  for (std::size_t i = LatenessLooks::first(finished_rows_) - (finished_rows_ - rows_.size()); i < rows_.size(); ++i) {
     if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
-  lateness_ = test_lateness(table, 0);
-  if (lateness_->judged || !lateness_->late.empty()) {
-    const auto look = static_cast<double>(++looks_);
-    correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));
-    next_look_ = finished_rows_ + finished_rows_ / 2;
-  }
+  lateness_ = looks_.look(table, finished_rows_);
   tested_rows_ = finished_rows_;
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/communication/lateness.h"
+#include "analysis/watch/lateness_looks.h"
 #include "analysis/watch/live_files.h"
 #include "analysis/watch/watch_frame.h"
 
@@ -53,7 +54,7 @@ class LiveSteps {
   std::optional<LatenessTest> lateness_;
   std::uint64_t tested_rows_ = 0;
   double next_test_s_ = 0;
-  std::uint64_t looks_ = 0, next_look_ = 0;  // the tests that were judged, and the rows that the next one needs
+  LatenessLooks looks_;
 };
 
 }  // namespace paceline::analysis

@@ -3,15 +3,16 @@
 // of anything in sound runs, and whether they find the slow ranks. The jobs come from judge/jobs.h, never from the
 // generator that tunes the tests.
 //
-//   judge [--runs N] [--kind NAME] [--ranks N] [--iterations N] [--seed N] [--cells] [--level]
+//   judge [--runs N] [--kind NAME] [--ranks N] [--iterations N] [--seed N] [--cells] [--level] [--watch]
 //
 // A sound run accuses somebody in at most 5 % of the judged runs (by kind: + 2 standard errors; in each cell: + 3.5).
 // Of the runs with at least 40 autocorrelation times, 90 % are judged. A rank that is late by six standard errors of
 // its mean lateness is named with its pattern in 95 % of the judged runs (90 % for 64 ranks and 50 iterations). Of a
 // rank that is as late in every 9th to 50th iteration, the share of the named ones with the right period is printed.
 // Prints one row for each kind, with the worst of its cells; --cells prints each cell, --level simulates sound runs
-// only. The exit status is 1 if a limit is broken. (Where a wave or a rotation makes the mean more certain than as many
-// independent iterations would, the standard error is that of independent ones.)
+// only. With --watch, the jobs are tested as `paceline watch` does while they run, and who is named at any time counts;
+// at the end, slow ranks are to be named. The exit status is 1 if a limit is broken. (Where a wave or a rotation makes
+// the mean more certain than as many independent iterations would, the standard error is that of independent ones.)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,7 @@
 
 #include "analysis/communication/accusations.h"
 #include "analysis/communication/lateness_causes.h"
+#include "analysis/watch/lateness_looks.h"
 #include "tests/bench/judge/jobs.h"
 
 namespace {
@@ -39,17 +41,14 @@ struct Run {
   LatenessTest late, irregular;
   StepChangeTest change;
 
-  Run(const Job& job, Engine& engine) {
-    const std::vector<double> work = work_of(job, engine);
-    std::vector<double> arrivals(job.ranks), waits(job.ranks);
+  Run(const Job& job, Engine& engine, bool watch = false) {
+    const std::vector<LatenessRow> rows = rows_of(job, work_of(job, engine));
     for (std::size_t i = job.iterations / 10; i < job.iterations; ++i) {
-      for (std::size_t r = 0; r < job.ranks; ++r) arrivals[r] = step_ns + noise_ns * work[i * job.ranks + r];
-      const double last = *std::ranges::max_element(arrivals);
-      for (std::size_t r = 0; r < job.ranks; ++r) waits[r] = last - arrivals[r];
-      LatenessRow row;
-      row.step_ns = last;
-      add_collective(row, arrivals, waits);
-      add_iteration(table, static_cast<std::int64_t>(i), row);
+      add_iteration(table, static_cast<std::int64_t>(i), rows[i]);
+    }
+    if (watch) {
+      look_at(rows, job.ranks);
+      return;
     }
     const double mean =
         std::accumulate(table.step_ns.begin(), table.step_ns.end(), 0.0) / static_cast<double>(table.iterations());
@@ -58,6 +57,38 @@ struct Run {
     irregular = test_irregularity(table, late);
     correct_for_all(std::array{Accuser{.late = &late, .weight = slow_ranks_weight}, Accuser{.late = &irregular},
                                Accuser{.change = &change}});
+  }
+
+ private:
+  static std::vector<LatenessRow> rows_of(const Job& job, const std::vector<double>& work) {
+    std::vector<LatenessRow> rows(job.iterations);
+    std::vector<double> arrivals(job.ranks), waits(job.ranks);
+    for (std::size_t i = 0; i < job.iterations; ++i) {
+      for (std::size_t r = 0; r < job.ranks; ++r) arrivals[r] = step_ns + noise_ns * work[i * job.ranks + r];
+      const double last = *std::ranges::max_element(arrivals);
+      for (std::size_t r = 0; r < job.ranks; ++r) waits[r] = last - arrivals[r];
+      rows[i].step_ns = last;
+      add_collective(rows[i], arrivals, waits);
+    }
+    return rows;
+  }
+
+  // `late` has who was named at any time, and whether anything was judged.
+  void look_at(const std::vector<LatenessRow>& rows, std::size_t ranks) {
+    LatenessLooks looks;
+    for (std::size_t finished = 2; finished <= rows.size(); ++finished) {
+      if (!looks.due(finished) && finished < rows.size()) continue;
+      LatenessTable seen;
+      seen.ranks = ranks;
+      for (std::size_t i = LatenessLooks::first(finished); i < finished; ++i) {
+        add_iteration(seen, static_cast<std::int64_t>(i), rows[i]);
+      }
+      const LatenessTest look = looks.look(seen, finished);
+      late.judged = late.judged || look.judged;
+      for (const LateRank& of : look.late) {
+        if (std::ranges::find(late.late, of.rank, &LateRank::rank) == late.late.end()) late.late.push_back(of);
+      }
+    }
   }
 };
 
@@ -110,11 +141,11 @@ bool right_pattern(const Run& run, const Job& job) {
   return pattern.shape == LatenessPattern::Shape::periodic && pattern.period == job.period;
 }
 
-Power power_of(Job job, std::size_t runs, Engine& engine) {
+Power power_of(Job job, std::size_t runs, Engine& engine, bool watch) {
   Power power;
   for (std::size_t i = 0; i < runs; ++i) {
     if (job.slow == Slow::rarely) job.period = 9 + engine() % 42;
-    const Run run(job, engine);
+    const Run run(job, engine, watch);
     if (!run.late.judged) continue;
     ++power.judged;
     const std::size_t slow = job.slow == Slow::two ? 2 : 1;
@@ -131,7 +162,7 @@ Power power_of(Job job, std::size_t runs, Engine& engine) {
 struct Settings {
   std::size_t runs = 400, ranks = 0, iterations = 0, seed = 0;
   std::string kind;
-  bool cells = false, level = false;
+  bool cells = false, level = false, watch = false;
 };
 
 bool judge_kind(const KindFacts& facts, const Settings& settings) {
@@ -150,7 +181,7 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
       Counts cell{.runs = settings.runs};
       double sum = 0, squares = 0, variance = 0;
       for (std::size_t i = 0; i < settings.runs; ++i) {
-        const Run run(job, engine);
+        const Run run(job, engine, settings.watch);
         const Contrast contrast = contrast_of(run.table, facts.kind);
         sum += contrast.mean, squares += contrast.mean * contrast.mean;
         variance += contrast.variance / static_cast<double>(run.table.iterations());
@@ -185,7 +216,7 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
         job.slow = slow;
         job.period = 3;
         job.delay = 6 * std::sqrt(std::max(squares / n - sum / n * sum / n, variance / n));
-        const Power power = power_of(job, used, engine);
+        const Power power = power_of(job, used, engine, settings.watch);
         const double right = share(power.right, power.judged);
         if (settings.cells) {
           std::printf("; %s %.1f %% (named %.1f, another %.1f)", slow_names[static_cast<std::size_t>(slow)],
@@ -235,6 +266,8 @@ int main(int count, char** arguments) {
       settings.cells = true;
     } else if (name == "--level") {
       settings.level = true;
+    } else if (name == "--watch") {
+      settings.watch = true;
     } else if (i + 1 < count && name == "--runs") {
       settings.runs = number();
     } else if (i + 1 < count && name == "--ranks") {

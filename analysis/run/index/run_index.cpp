@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "analysis/communication/range_collectives.h"
 #include "analysis/phases/losses.h"
 #include "analysis/trace/parallel.h"
 
@@ -83,11 +84,15 @@ void RunIndex::measure(std::size_t rank) const {
   times.overlap = overlap_of(table_, of, std::move(compute), gpu);
   times.gpu = gpu_usage(gpu);
   calls_[rank] = collective_calls(trace(), of);
+  add_range_calls(calls_[rank], trace(), of);
   cover(calls_[rank], std::move(working), gpu.compute);
 }
 
 const std::vector<CollectiveCalls>& RunIndex::calls() const {
-  std::call_once(called_, [&] { parallel_for(parts_.size(), [&](std::size_t r) { times(r); }); });
+  std::call_once(called_, [&] {
+    parallel_for(parts_.size(), [&](std::size_t r) { times(r); });
+    keep_common_ranges(calls_);
+  });
   return calls_;
 }
 

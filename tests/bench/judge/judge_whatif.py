@@ -7,7 +7,8 @@ usage: judge_whatif.py PACELINE [--runs 50] [--ranks 2,4,8] [--iterations 200] [
 The jobs are those of judge_reports.py. Three questions are asked of each kind of noise: what does a step take if the
 last rank, which is as fast as the others, becomes no slower than they are (truth: what it takes now); what if that rank
 is slow by 30 % in every third step; and what if there are twice the ranks. The truth is the mean step of 20,000
-iterations of the changed job. Prints the mean error of the prediction in % of the step, and how many of the intervals
+iterations of the changed job; of an interval that is that of the change, in the conditions of the run, it is the mean step of the run
+times what 20,000 iterations of both jobs are to each other. Prints the mean error of the prediction in % of the step, and how many of the intervals
 hold the truth. The exit status is 1 if intervals of a kind hold the truth in less than 93 % and three standard errors.
 """
 import argparse
@@ -33,10 +34,14 @@ def rows_of(kind, question, ranks, iterations, draw):
     return rows
 
 
-def truth_ms(kind, question, ranks, draw):
-    """The mean step of the changed job: the last arrival, the transfer and what follows."""
-    rows = jobs.work_of(kind, 2 * ranks if question == "twice the ranks" else ranks, 20_000, draw)
+def mean_step_ms(rows):
+    """The last arrival, the transfer and what follows."""
     return sum(map(max, rows)) / len(rows) / 1e6 + 1.0045
+
+
+def truth_ms(kind, question, ranks, draw):
+    """The mean step of the changed job."""
+    return mean_step_ms(jobs.work_of(kind, 2 * ranks if question == "twice the ranks" else ranks, 20_000, draw))
 
 
 def predicted(paceline, rows, ranks, question, draw):
@@ -47,7 +52,8 @@ def predicted(paceline, rows, ranks, question, draw):
                               check=False)
     if done.returncode != 0:
         sys.exit(f"judge_whatif.py: paceline whatif failed: {done.stderr}")
-    return json.loads(done.stdout)["predictions"][0]
+    found = json.loads(done.stdout)
+    return dict(found["predictions"][0], measured_ms=1e3 * found["step_s"])
 
 
 def main():
@@ -67,6 +73,7 @@ def main():
                 draw = random.Random(f"{options.seed} {question} {kind} {ranks}")
                 random.seed(f"{options.seed} {question} {kind} {ranks}")
                 truth = truth_ms(kind, question, ranks, draw)
+                before = mean_step_ms(rows_of(kind, question, ranks, 20_000, draw))
                 shown = held = 0
                 errors = []
                 for _ in range(options.runs):
@@ -75,7 +82,9 @@ def main():
                     errors.append(1e3 * found["step_s"] / truth - 1)
                     if "ci95" in found:
                         shown += 1
-                        held += found["ci95"][0] <= truth / 1e3 <= found["ci95"][1]
+                        of_change = found.get("ci95_of_change", False)
+                        there = found["measured_ms"] * truth / before if of_change else truth
+                        held += found["ci95"][0] <= there / 1e3 <= found["ci95"][1]
                 spread = math.sqrt(0.93 * 0.07 / max(shown, 1))
                 fine = held >= (0.93 - 3 * spread) * shown
                 good = good and fine

@@ -25,7 +25,8 @@ enum class InFlight {
 struct BucketJob {
   InFlight how = InFlight::pytorch;
   int ranks = 2, buckets = 13, iterations = 60;
-  std::int64_t delay_ms = 30;  // of rank 1
+  std::int64_t delay_ms = 30;      // of rank 1
+  std::int64_t noted_late_ns = 0;  // PyTorch: in every second iteration the end of the last bucket is noted so late
 };
 
 class BucketTrace {
@@ -91,7 +92,8 @@ class BucketTrace {
         const std::int64_t number = first + static_cast<std::int64_t>(k), start = starts[r][k], end = ends[k];
         switch (job_.how) {
           case InFlight::pytorch:
-            others_[r]->add_slice(start, end, "gloo:all_reduce", "torch", "collective");
+            others_[r]->add_slice(start, end + (k + 1 == buckets ? i % 2 * job_.noted_late_ns : 0), "gloo:all_reduce",
+                                  "torch", "collective");
             describe(*others_[r], number);
             others_[r]->argument("request", static_cast<double>(number));
             break;

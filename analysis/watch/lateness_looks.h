@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a running job is tested for late ranks, and at which level.
+//
+// Each look may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan and D. L. DeMets,
+// "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k + 1)) of it, which
+// adds up to less than the level, and a look comes when half as many iterations again as at the last one are there, or
+// the job has ended. Looks that judge nothing spend nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/communication/lateness.h"
+
+namespace paceline::analysis {
+
+class LatenessLooks {
+ public:
+  static constexpr std::size_t most_iterations = 512;  // that a look takes into account, the last ones
+
+  // The first iteration that a look at `finished` of them takes into account: those before are the warm-up, or old.
+  static std::uint64_t first(std::uint64_t finished);
+  bool due(std::uint64_t finished) const { return finished >= next_; }
+  // `table` has the iterations from first() to the last one.
+  LatenessTest look(const LatenessTable& table, std::uint64_t finished);
+  // The iterations are counted anew. What was spent stays spent.
+  void count_anew() { next_ = 0; }
+
+ private:
+  std::uint64_t looks_ = 0, next_ = 0;  // those that judged, and the iterations that the next one needs
+};
+
+}  // namespace paceline::analysis
