@@ -126,7 +126,8 @@ class Insertion {
           bucket.ready = ready_at(end);
           const double starts_ns = std::max(busy_until_ns, bucket.ready * backward_ns);
           bucket.beside = starts_ns < backward_ns;
-          busy_until_ns = starts_ns + plan_.transfer.of((end - begin) * all);
+          const double delay_ns = bucket.beside ? plan_.helper_delay_ns : 0;
+          busy_until_ns = starts_ns + delay_ns + plan_.transfer.of((end - begin) * all);
         }
         if (meeting_ && plan_.schedule != GradientSchedule::blocking) bucket.meeting = add(*meeting_, i, 0, quantile);
         bucket.collective = add(gradient_, i, (end - begin) * all, quantile);

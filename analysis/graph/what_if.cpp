@@ -243,6 +243,10 @@ std::string Predictor::obstacle(const Changes& changes) const {
                ? "the gradients' buckets and their algorithm are PyTorch's own, and no others are predicted"
                : "no allreduce of gradients was found in the iterations";
   }
+  if (schedule_ == GradientSchedule::double_buffering && changes.schedule.value_or(*schedule_) != *schedule_ &&
+      sharing_.any()) {
+    return "double buffering's transfers shared busy cores with computation, so how long they take alone is not known";
+  }
   if (changes.bytes_per_value && setup_.bytes_per_value == 0) {
     return "the type of the gradients is not known, because their bytes are not 2, 4 or 8 times the parameters";
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which law describes a series best, by cross-validation, and what it predicts for more ranks.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -41,38 +40,28 @@ LawChoice choice_among(const std::vector<LawFit>& laws, const LogTimes& times, s
     }
   }
   if (counts.size() < fewest_for_choice) return choice;
-  // A law counts as good as another one where chance explains the difference of their squares.
-  double variance = 0, degrees = 0;
-  for (const Spread* spread : times.spreads) {
-    variance += spread->variance / static_cast<double>(times.spreads.size());
-    degrees += spread->degrees;
-  }
-  const double chance = noise_is_known ? std::pow(t_quantile_two_sided(0.05, degrees), 2) * variance : 0;
-  if (noise_is_known) {
-    // That with the least error may explain the times worse than chance allows. Fixed + epochs has other points.
-    const auto comparable = [](const LawFit* law) { return law->law() != Law::fixed_epochs; };
-    double fewest = std::numeric_limits<double>::infinity();
-    for (const LawFit* law : left) {
-      if (comparable(law)) fewest = std::min(fewest, law->squares());
-    }
-    std::erase_if(left, [&](const LawFit* law) { return comparable(law) && law->squares() - fewest > chance; });
-  }
   const LawFit* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (const LawFit& law : laws) {
-    const auto error = choice.refuses(law.law()) ? std::nullopt : law.left_out_error();
+  for (const LawFit* law : left) {
+    const auto error = law->left_out_error();
     if (!error) continue;
-    choice.errors.push_back({law.law(), *error});
-    if (std::ranges::find(left, &law) == left.end()) continue;
+    choice.errors.push_back({law->law(), *error});
     constexpr double rounding = 1e-6;  // laws with fewer parameters come first and win a tie
-    if (*error < least - rounding) least = *error, best = &law;
+    if (*error < least - rounding) least = *error, best = law;
   }
   if (best == nullptr) return choice;
   std::vector<const LawFit*> as_good = {best};
   if (noise_is_known) {
-    // The simplest is chosen, and those that are as simple or simpler than the best one have a say in the interval.
+    // A law counts as good as the best one where chance explains the difference of their squares. The simplest of these
+    // is chosen, and those that are as simple or simpler than the best one have a say in the interval.
+    double variance = 0, degrees = 0;
+    for (const Spread* spread : times.spreads) {
+      variance += spread->variance / static_cast<double>(times.spreads.size());
+      degrees += spread->degrees;
+    }
+    const double t = t_quantile_two_sided(0.05, degrees);
     for (const LawFit* law : left) {
-      const bool explains = law->squares() - best->squares() <= chance;
+      const bool explains = law->squares() - best->squares() <= t * t * variance;
       if (law != best && explains && law->parameters() <= best->parameters()) as_good.push_back(law);
     }
     std::ranges::stable_sort(as_good, {}, &LawFit::parameters);

@@ -184,6 +184,7 @@ void count(const Job& job, int cases) {
   std::vector<double> truths;
   for (const Change& change : all_changes)
     truths.push_back(mean_of(changed_steps(job, change.changes, 200'000, random)));
+  const double unchanged = mean_of(changed_steps(job, {}, 200'000, random));
   struct Count {
     int shown = 0, held = 0, low = 0;
     double width = 0, off = 0;
@@ -197,9 +198,11 @@ void count(const Job& job, int cases) {
       const Prediction prediction = predictor.predict(all_changes[k].changes);
       counts[k].off += prediction.step_s / truths[k] - 1;
       if (!prediction.ci95) continue;
+      // In the conditions of the run, which may have been shorter or longer than usual.
+      const double truth = prediction.ci95_of_change ? predictor.step_s() * truths[k] / unchanged : truths[k];
       ++counts[k].shown;
-      counts[k].held += prediction.ci95->contains(truths[k]);
-      counts[k].low += prediction.ci95->low > truths[k];
+      counts[k].held += prediction.ci95->contains(truth);
+      counts[k].low += prediction.ci95->low > truth;
       counts[k].width += (prediction.ci95->high - prediction.ci95->low) / truths[k];
     }
   }

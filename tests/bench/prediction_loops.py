@@ -10,8 +10,8 @@ change, or SETTING:CHANGE; without any, all run. The settings "learn" are those 
 recorded again, so that another version of the program can be judged by them.
 
 Printed are the errors as parts of the measured step, √mean(e² − SE²) (SE: of B's mean, from how much runs of equal jobs
-differ), the share of predictions within max(10 %, 2 SE), that of intervals that hold the measured step, their median half
-width, and, where the change saves 5 % or more, whether the report gives advice, and what comes of following it.
+differ), the share of predictions within max(10 %, 2 SE), that of intervals that hold the measured step (and of those that do with
+2 SE of it), their median half width, and, where the change saves 5 % or more, whether the report gives advice, and what comes of following it.
 """
 import argparse
 import dataclasses
@@ -24,7 +24,6 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -246,18 +245,21 @@ def summary(rows):
         row["moved"] = row["a"] / row["b"] - 1
         row["se"] = spread[row["jobs"]["b"].torch]
     root = lambda values: math.sqrt(max(0, statistics.fmean(values)))
-    print(f"\n{'change':20} {'n':>3} {'rms e':>7} {'mean e':>7} {'SE':>6} {'rms moved':>9} {'intervals':>9} {'hold':>5} {'half':>6}")
+    print(f"\n{'change':20} {'n':>3} {'rms e':>7} {'mean e':>7} {'SE':>6} {'rms moved':>9} {'intervals':>9} {'hold':>5} "
+          f"{'± 2 SE':>6} {'half':>6}")
     for change in [*CHANGES, None]:
         some = [row for row in good if change in (None, row["change"])]
         if not some:
             continue
         intervals = [row for row in some if row["interval"]]
         hold = [row["interval"][0] <= row["b"] <= row["interval"][1] for row in intervals]
+        near = [abs(math.log(row["b"] / row["predicted"])) <= math.hypot(math.log(row["interval"][1] / row["predicted"]),
+                                                                         2 * row["se"]) for row in intervals]
         half = [(row["interval"][1] - row["interval"][0]) / 2 / row["predicted"] for row in intervals]
         print(f"{change or 'all':20} {len(some):3} {root([row['e']**2 - row['se']**2 for row in some]):7.1%} "
               f"{statistics.fmean(row['e'] for row in some):+7.1%} {root([row['se']**2 for row in some]):6.1%} "
               f"{root([row['moved']**2 for row in some]):9.1%} {len(intervals):9} "
-              f"{sum(hold) / max(len(hold), 1):5.0%} {statistics.median(half) if half else 0:6.1%}")
+              f"{sum(hold) / max(len(hold), 1):5.0%} {sum(near) / max(len(near), 1):6.0%} {statistics.median(half) if half else 0:6.1%}")
     near = [abs(row["e"]) <= max(0.1, 2 * row["se"]) for row in good]
     large = [row for row in good if abs(row["b"] / row["a"] - 1) >= 0.1]
     print(f"\n{len(good)} of {len(rows)} predicted; within max(10 %, 2 SE): {sum(near) / len(near):.0%}; "

@@ -26,6 +26,7 @@ struct BucketJob {
   InFlight how = InFlight::pytorch;
   int ranks = 2, buckets = 13, iterations = 60;
   std::int64_t delay_ms = 30;      // of rank 1
+  bool busy = false;               // each rank keeps a core busy, and a counter says so
   std::int64_t noted_late_ns = 0;  // PyTorch: in every second iteration the end of the last bucket is noted so late
 };
 
@@ -38,6 +39,7 @@ class BucketTrace {
       RankBuilder& rank = run_.add_rank(r, job.ranks);
       rank.info().format = "pace";
       mains_.push_back(&rank.add_main_thread());
+      if (job.busy) cpu_times_.push_back(&rank.add_counter("CPU time", "µs", "", true));
       if (job.how == InFlight::pytorch) others_.push_back(&rank.add_track(TrackKind::thread, "ranges", 9));
       if (job.how == InFlight::helper) others_.push_back(&rank.add_track(TrackKind::thread, "sender", 2));
       if (job.how != InFlight::nccl) continue;
@@ -49,6 +51,9 @@ class BucketTrace {
 
   Trace make() {
     for (int i = 0; i < job_.iterations; ++i) add_iteration(i);
+    for (TrackBuilder* time : cpu_times_) {
+      for (const std::int64_t at : {ms, now_}) time->add_sample(at, static_cast<double>(at) / 1e3);
+    }
     return run_.finish();
   }
 
@@ -139,7 +144,7 @@ class BucketTrace {
 
   BucketJob job_;
   TraceBuilder run_;
-  std::vector<TrackBuilder*> mains_, others_, streams_, communication_;
+  std::vector<TrackBuilder*> mains_, others_, streams_, communication_, cpu_times_;
   std::int64_t now_ = ms;
 };
 

@@ -7,6 +7,7 @@
 
 #include "analysis/graph/what_if.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/buckets_in_flight.h"
 
 namespace paceline::analysis {
 namespace gradient_schedule_test {
@@ -107,6 +108,21 @@ TEST_F(LayersTest, CopiesOnOneHostTakeTheWholeTransferFromRanksWithoutASpareCore
   const Changes overlap{.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6};
   EXPECT_NEAR(step_ms(overlap, {.machines = {{{0, 1}, 2}}, .one_host = true}), 50 + 19.5 + 3.5 + 1 + 5, 0.01);
   EXPECT_NEAR(step_ms(overlap, {.machines = {}, .one_host = true}), 53.5 + 1 + 5, 0.01) << "unknown CPUs take nothing";
+}
+
+// One allreduce in an iteration, in a second thread.
+TEST(DoubleBuffering, SaysNothingAboutABlockingTransferWhereItSharedBusyCores) {
+  const Trace trace = trace_of({.how = InFlight::helper, .buckets = 1, .delay_ms = 0, .busy = true});
+  const RunIndex index(trace);
+  const auto obstacle = [&](double cpus, const Changes& changes) {
+    const Predictor predictor(index, dependency_graph(index), {.cpus = {.machines = {{{0, 1}, cpus}}}});
+    EXPECT_EQ(predictor.schedule(), GradientSchedule::double_buffering);
+    return predictor.obstacle(changes);
+  };
+  const Changes blocking{.schedule = GradientSchedule::blocking};
+  EXPECT_THAT(obstacle(2, blocking), ::testing::HasSubstr("how long they take alone is not known"));
+  EXPECT_EQ(obstacle(4, blocking), "");
+  EXPECT_EQ(obstacle(2, {.byte_time = 2}), "");
 }
 
 // Forward and backward are phases, and the layers of backward make up 30 of 77 ms.
