@@ -8,9 +8,14 @@
 
 namespace paceline::analysis {
 
-std::uint64_t LatenessLooks::first(std::uint64_t finished) {
-  const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished / 10);
-  return std::max(warm_up, finished > most_iterations ? finished - most_iterations : 0);
+std::size_t LatenessLooks::most_iterations(std::size_t ranks) {
+  constexpr std::size_t values = 1 << 18, fewest = 512, most = 4096;
+  return std::clamp(values / std::max<std::size_t>(ranks, 1), fewest, most);
+}
+
+std::uint64_t LatenessLooks::first(std::uint64_t finished, std::size_t ranks) {
+  const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished / 10), kept = most_iterations(ranks);
+  return std::max(warm_up, finished > kept ? finished - kept : 0);
 }
 
 LatenessTest LatenessLooks::look(const LatenessTable& table, std::uint64_t finished) {
@@ -18,7 +23,7 @@ LatenessTest LatenessLooks::look(const LatenessTable& table, std::uint64_t finis
   if (!test.judged && test.late.empty()) return test;
   const auto number = static_cast<double>(++looks_);
   correct_for_all(std::array{Accuser{.late = &test}}, accusation_level / (number * (number + 1)));
-  next_ = finished + finished / 2;
+  next_ = 2 * finished;
   return test;
 }
 

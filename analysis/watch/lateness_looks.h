@@ -3,8 +3,8 @@
 //
 // Each look may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan and D. L. DeMets,
 // "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k + 1)) of it, which
-// adds up to less than the level, and a look comes when half as many iterations again as at the last one are there, or
-// the job has ended. Looks that judge nothing spend nothing.
+// adds up to less than the level, and a look comes when there are twice as many iterations as at the last one, or the
+// job has ended. Looks that judge nothing spend nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace paceline::analysis {
 
 class LatenessLooks {
  public:
-  static constexpr std::size_t most_iterations = 512;  // that a look takes into account, the last ones
-
+  // That a look takes into account, the last ones: 512 to 4,096, fewer of more ranks.
+  static std::size_t most_iterations(std::size_t ranks);
   // The first iteration that a look at `finished` of them takes into account: those before are the warm-up, or old.
-  static std::uint64_t first(std::uint64_t finished);
+  static std::uint64_t first(std::uint64_t finished, std::size_t ranks);
   bool due(std::uint64_t finished) const { return finished >= next_; }
   // `table` has the iterations from first() to the last one.
   LatenessTest look(const LatenessTable& table, std::uint64_t finished);

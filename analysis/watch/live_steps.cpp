@@ -85,7 +85,7 @@ void LiveSteps::take(const std::vector<LiveFile*>& ranks, const Collectives& col
       for (std::size_t p = 0; p < phase_count; ++p) row.phase_ns[p] += own->phase_ns[p];
       file.taken_until = std::max(file.taken_until, file.ticks_at(own->start_ns + own->duration_ns));
     }
-    if (rows_.size() > LatenessLooks::most_iterations) rows_.pop_front();
+    if (rows_.size() > LatenessLooks::most_iterations(ranks.size())) rows_.pop_front();
     ++finished_rows_;
   }
 }
@@ -98,7 +98,8 @@ void LiveSteps::test_if_due(const std::vector<LiveFile*>& ranks, bool now) {
   const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
   LatenessTable table;
   table.ranks = ranks.size();
-  for (std::size_t i = LatenessLooks::first(finished_rows_) - (finished_rows_ - rows_.size()); i < rows_.size(); ++i) {
+  for (std::size_t i = LatenessLooks::first(finished_rows_, ranks.size()) - (finished_rows_ - rows_.size());
+       i < rows_.size(); ++i) {
     if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
   lateness_ = looks_.look(table, finished_rows_);

@@ -80,7 +80,7 @@ struct Run {
       if (!looks.due(finished) && finished < rows.size()) continue;
       LatenessTable seen;
       seen.ranks = ranks;
-      for (std::size_t i = LatenessLooks::first(finished); i < finished; ++i) {
+      for (std::size_t i = LatenessLooks::first(finished, ranks); i < finished; ++i) {
         add_iteration(seen, static_cast<std::int64_t>(i), rows[i]);
       }
       const LatenessTest look = looks.look(seen, finished);
