@@ -63,12 +63,13 @@ std::optional<FactorInterval> factor_interval(const std::vector<double>& measure
   return FactorInterval{{std::exp(-half), std::exp(half)}, of_change};
 }
 
-// What a kind of change was off by in closed loops on real runs (tests/bench/README.md), twice the root mean square: a
-// part of the step, and a part of what the change is predicted to move.
+// What a kind of change was off by in closed loops on real runs (tests/bench/README.md), at least twice the root of
+// mean(e² − SE²), where SE is how much runs of one job differ: a part of the step, and a part of what the change is
+// predicted to move.
 struct LearnedError {
   double of_step = 0, of_change = 0;
 };
-constexpr LearnedError relief_error{0.03, 0.35}, bandwidth_error{0.03, 0.2}, fewer_bytes_error{0.05, 0.35},
+constexpr LearnedError relief_error{0.03, 0.25}, bandwidth_error{0.03, 0.2}, fewer_bytes_error{0.05, 0.35},
     overlap_error{0.14, 0}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
 
 // Of a prediction whose step is `ratio` times the measured one, as a part of it. Nothing for a kind without such runs,
