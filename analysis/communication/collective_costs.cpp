@@ -119,6 +119,7 @@ std::vector<LinkUse> link_uses(const Collectives& collectives, std::span<const L
   for (const Collective& collective : collectives.matched) {
     const std::string& operation = collectives.operations[collective.operation];
     const bool whole = collective.calls.size() == collective.members;  // else a host may be unknown
+    if (collective.of_range) continue;                                 // what a link carries is seen from its messages
     if (!collective.timed || !whole || collective.transfer_ns <= 0 || bus_factor(operation, collective.members) == 0) {
       continue;
     }

@@ -171,8 +171,7 @@ WhatIf first_change_first(const RunAnalysis& run) {
   } else if (!what_if.predictions.empty()) {
     what_if.notes.insert(
         what_if.notes.begin(),
-        "No row is advice: for none of them is it certain that a step becomes shorter. They are ranked "
-        "by the time per image.");
+        "No row is advice: no interval shows that a step becomes shorter. They are ranked by the time per image.");
   }
   return what_if;
 }

@@ -294,9 +294,9 @@ const char* doubt_about(const Prediction& prediction) {
                                   : "the run is too short for an interval";
 }
 
-// "No change is certain to help: "double buffering" may save 12.5 %, but its error is not known".
+// "No change is shown to help: "double buffering" may save 12.5 %, but its error is not known".
 std::string uncertain_text(const Prediction& change, const std::string& doubt, Cut cut) {
-  std::string text = "No change is certain to help";
+  std::string text = "No change is shown to help";
   if (cut < Cut::uncertain_change)
     text += fmt::format(": \"{}\" may save {:.1f} %", change.title, 100 * (1 - change.ratio));
   return cut < Cut::doubt ? text + ", but " + doubt : text;

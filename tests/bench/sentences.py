@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--ranks", default="2,4,16")
     parser.add_argument("--iterations", default="50,200")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     said = Sentences(options.paceline)
     for run in options.run:
         said.report(run)

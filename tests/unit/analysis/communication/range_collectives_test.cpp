@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/communication/collective_costs.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/trace/builder.h"
 
@@ -70,6 +71,14 @@ TEST(RangeCollectives, ARankThatIsLateForThemIsNamed) {
   EXPECT_EQ(row.operation, "allreduce");
   EXPECT_EQ(row.bytes, 4'000'000U);
   EXPECT_EQ(row.transfer_ns, 60 * (5 * ms - 1000)) << "the small call at the end is not a part of it";
+}
+
+// Their messages show the rate of a link, and an algorithm has steps that a transfer does not show.
+TEST(RangeCollectives, SayNothingAboutTheRateOfALink) {
+  const Trace trace = trace_of({}), with_calls = trace_of({.calls = true});
+  const std::vector<LinkEnd> ends = {{.machine = "a"}, {.machine = "b"}};
+  EXPECT_TRUE(link_uses(RunIndex(trace).collectives(), ends).empty());
+  EXPECT_EQ(link_uses(RunIndex(with_calls).collectives(), ends).size(), 1U);
 }
 
 TEST(RangeCollectives, BalancedRanksAreNotAccused) {
