@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the form of the source: clang-format, ruff, shellcheck and the licences (reuse). Changes nothing; --fix lets
-# clang-format and ruff repair what they can. Takes about half a minute for the whole tree.
+# Checks the form of the source: clang-format, ruff, shellcheck and the licences (reuse), and that each test is built.
+# Changes nothing; --fix lets clang-format and ruff repair what they can. Takes about half a minute for the whole tree.
 # usage: tests/style.sh [--fix]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,4 +36,10 @@ if [ -n "$unlicensed" ]; then
   printf 'style.sh: these files do not state the licence in their first line:\n%s\n' "$unlicensed" >&2
   status=1
 fi
+# A file that no CMakeLists.txt names would never fail.
+while IFS= read -r -d '' test; do
+  grep -rqF --include=CMakeLists.txt "${test##*/}" tests && continue
+  echo "style.sh: $test is in no CMakeLists.txt of tests, so it is not built" >&2
+  status=1
+done < <(sources 'tests/*_test.cpp')
 exit $status

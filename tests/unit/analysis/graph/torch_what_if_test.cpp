@@ -8,6 +8,7 @@
 #include "tests/unit/analysis/buckets_in_flight.h"
 
 namespace paceline::analysis {
+namespace torch_what_if_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +58,5 @@ TEST_F(NotedLate, AMainThreadWaitsForACollectiveWhoseEndIsNotedLater) {
 }
 
 }  // namespace
+}  // namespace torch_what_if_test
 }  // namespace paceline::analysis
