@@ -95,7 +95,7 @@ std::optional<double> learned_error(const Changes& changes, double bytes_per_val
   return others.any() ? std::nullopt : std::optional(std::sqrt(squares));
 }
 
-// Of the type of values that take about so many bytes; 0 where that is none.
+// The size of the type whose values take about as many bytes; 0 where there is none.
 double bytes_of_type(double bytes) {
   for (const double of : {2.0, 4.0, 8.0}) {
     if (std::abs(bytes / of - 1) < 0.1) return of;
