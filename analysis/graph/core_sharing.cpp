@@ -9,6 +9,11 @@
 namespace paceline::analysis {
 namespace core_sharing_parts {
 
+// How many times as long the parts of a transfer take on a busy core: a helper thread that wakes up waits for the
+// computing thread's slice to end, so that it gets a quarter of the core while it has work, and the network rests for a
+// while. Measured with the trainer (tests/bench/README.md).
+constexpr double cpu_slowdown = 4, rest_slowdown = 1.25;
+
 // The value of a sum at a time, between its samples in proportion.
 double value_at(const Samples& samples, std::int64_t time_ns) {
   const auto after = std::ranges::upper_bound(samples.time_ns, time_ns);
@@ -43,16 +48,39 @@ std::optional<double> busy_cores(const Trace& trace, const RankCpus::Machine& ma
 
 }  // namespace core_sharing_parts
 
+BesideWork beside_work(double work_ns, double transfer_ns, double cpu_ns, double taken) {
+  using namespace core_sharing_parts;
+  const double cpu = transfer_ns > 0 ? std::min(cpu_ns / transfer_ns, 1.0) : 0;
+  const double slowdown = 1 + taken * (cpu * (cpu_slowdown - 1) + (1 - cpu) * (rest_slowdown - 1));
+  const double lost = taken * cpu / slowdown;  // a part of the core
+  const double together_ns = std::min(work_ns / (1 - lost), transfer_ns * slowdown);
+  return {(1 - 1 / slowdown) * together_ns, lost * together_ns};
+}
+
 bool CoreSharing::any() const {
   return std::ranges::any_of(taken, [](double part) { return part > 0; });
 }
 
-double CoreSharing::delay_ns() const { return taken.empty() ? 0 : helper_delay_ns * std::ranges::max(taken); }
+double CoreSharing::most_taken() const { return taken.empty() ? 0 : std::ranges::max(taken); }
 
 TransferCost CoreSharing::helper_cost(const TransferCost& transfer) const {
   if (copies) return transfer;
   const double ns = transfer.ns_per_byte;
   return {polling_cpu_share * transfer.latency_ns, std::min(ns, network_cpu_ns_per_byte + polling_cpu_share * ns)};
+}
+
+BesideWork CoreSharing::recorded_beside(double work_ns, const TransferCost& together, double bytes) const {
+  BesideWork found;
+  double low = 0, high = 1;  // of the transfer's time alone to that together
+  for (int round = 0; round < 50; ++round) {
+    const double part = (low + high) / 2;
+    const TransferCost alone{part * together.latency_ns, part * together.ns_per_byte};
+    const double transfer_ns = alone.of(bytes), cpu_ns = helper_cost(alone).of(bytes);
+    found.lost_ns = 0;
+    for (int i = 0; i < 20; ++i) found = beside_work(work_ns - found.lost_ns, transfer_ns, cpu_ns, most_taken());
+    (transfer_ns + found.longer_ns < together.of(bytes) ? low : high) = part;
+  }
+  return found;
 }
 
 double used_share(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns) {

@@ -26,10 +26,19 @@ struct RankCpus {
 
 // The CPU time of a helper thread that averages gradients with other hosts over TCP: for each byte, and for its polls
 // as a part of the transfer's time. Measured with the trainer (tests/bench/README.md); right within a factor of 2.
-inline constexpr double network_cpu_ns_per_byte = 4, polling_cpu_share = 0.02;
+inline constexpr double network_cpu_ns_per_byte = 5, polling_cpu_share = 0.02;
 // By how much later a bucket is transferred where the helper thread has to wait for a core: a tick of Linux's
 // scheduler.
 inline constexpr double helper_delay_ns = 4e6;
+
+// What a transfer and the computation beside it cost each other.
+struct BesideWork {
+  double longer_ns = 0;  // the transfer
+  double lost_ns = 0;    // CPU time that the computing thread goes without
+};
+// The transfer takes `transfer_ns` alone, of these `cpu_ns` of a core, and begins while the core, of which the helper
+// thread lacks the part `taken`, has work for another `work_ns`.
+BesideWork beside_work(double work_ns, double transfer_ns, double cpu_ns, double taken);
 
 struct CoreSharing {
   // Of each rank: which part of the CPU time of a helper thread its computing threads go without. 0: the rank has a
@@ -37,10 +46,14 @@ struct CoreSharing {
   std::vector<double> taken;
   bool copies = false;  // as RankCpus::one_host
   bool any() const;
-  // How late the last rank's helper thread gets a core, in ns.
-  double delay_ns() const;
-  // CPU time of a helper thread for the gradients' transfers that cost `transfer` by the clock.
+  // Of the rank whose helper thread lacks most.
+  double most_taken() const;
+  // CPU time of a helper thread for the gradients' transfers that cost `transfer` by the clock, without computation
+  // beside them.
   TransferCost helper_cost(const TransferCost& transfer) const;
+  // What they cost each other in an iteration that computed for `work_ns`, beside which so many bytes were transferred,
+  // if they cost `together` then.
+  BesideWork recorded_beside(double work_ns, const TransferCost& together, double bytes) const;
 };
 
 // The largest share of a machine's CPUs that its ranks kept busy from `from_ns` (by rank) on, 0 where that is not

@@ -58,7 +58,7 @@ class Insertion {
 
   void run(const GradientTracks& tracks) {
     on_streams_ = tracks.streams;
-    add_buckets(mean_backward_ns(tracks));
+    add_buckets(tracks);
     program_.edges.reserve(program_.edges.size() + tracks.compute.size() * iterations() * (bucket_count() + 1));
     for (const auto& track : tracks.compute) {
       if (track) change(*track);
@@ -68,7 +68,8 @@ class Insertion {
  private:
   struct BucketPlan {
     double ready = 1;    // the part of backward
-    bool beside = true;  // computation goes on when its transfer begins
+    double work_ns = 0;  // that the computing thread still has when its transfer begins
+    double transfer_ns = 0, cpu_ns = 0;
     std::uint32_t collective = 0;
     std::optional<std::uint32_t> meeting;
   };
@@ -99,41 +100,50 @@ class Insertion {
     return ends;
   }
 
-  // Of the threads that compute gradients, in an iteration.
-  double mean_backward_ns(const GradientTracks& tracks) const {
+  // Of the threads that compute gradients, in an iteration: backward alone, or all their work.
+  double mean_work_ns(const GradientTracks& tracks, bool backward) const {
     double sum = 0, counted = 0;
     for (const auto& track : tracks.compute) {
       if (!track) continue;
       ++counted;
       for (const ReplayItem& item : *program_.tracks[*track].items) {
-        if (item.what == ReplayItem::work && item.iteration >= 0 && item.phase == Phase::backward) sum += item.ns;
+        if (item.what != ReplayItem::work || item.iteration < 0) continue;
+        if (!backward || item.phase == Phase::backward) sum += item.ns;
       }
     }
     return sum / std::max(counted * static_cast<double>(iterations()), 1.0);
   }
 
   // The buckets of each iteration, which all ranks share.
-  void add_buckets(double backward_ns) {
+  void add_buckets(const GradientTracks& tracks) {
     const double all = bytes_ * plan_.bytes_factor;
     const std::vector<double> ends = all > 0 ? bucket_ends(all) : std::vector<double>{};
+    const bool overlaps = plan_.schedule == GradientSchedule::overlap;
+    const double work_ns = mean_work_ns(tracks, overlaps);
+    const double taken = on_streams_ ? 0 : plan_.cores.most_taken();
+    const TransferCost cpu = plan_.cores.helper_cost(plan_.transfer);
     double quantile = 0.5;
     for (std::size_t i = 0; i < iterations(); ++i) {
       auto& buckets = buckets_.emplace_back();
       double begin = 0, busy_until_ns = 0;
       for (const double end : ends) {
+        const double bytes = (end - begin) * all;
         BucketPlan bucket;
-        if (plan_.schedule == GradientSchedule::overlap) {
-          bucket.ready = ready_at(end);
-          const double starts_ns = std::max(busy_until_ns, bucket.ready * backward_ns);
-          bucket.beside = starts_ns < backward_ns;
-          const double delay_ns = bucket.beside ? plan_.helper_delay_ns : 0;
-          busy_until_ns = starts_ns + delay_ns + plan_.transfer.of((end - begin) * all);
+        bucket.transfer_ns = plan_.transfer.of(bytes), bucket.cpu_ns = cpu.of(bytes);
+        double longer_ns = 0;
+        if (plan_.schedule != GradientSchedule::blocking) {
+          if (overlaps) bucket.ready = ready_at(end);
+          const double starts_ns = overlaps ? std::max(busy_until_ns, bucket.ready * work_ns) : 0;
+          bucket.work_ns = std::max(work_ns - starts_ns, 0.0);
+          if (bucket.work_ns > 0) {
+            longer_ns = beside_work(bucket.work_ns, bucket.transfer_ns, bucket.cpu_ns, taken).longer_ns +
+                        (overlaps ? helper_delay_ns * taken : 0);
+          }
+          busy_until_ns = starts_ns + longer_ns + bucket.transfer_ns;
+          if (meeting_) bucket.meeting = add(*meeting_, i, 0, quantile);
         }
-        if (meeting_ && plan_.schedule != GradientSchedule::blocking) bucket.meeting = add(*meeting_, i, 0, quantile);
-        bucket.collective = add(gradient_, i, (end - begin) * all, quantile);
-        if (plan_.schedule != GradientSchedule::blocking && !on_streams_ && bucket.beside) {
-          program_.collectives[bucket.collective].extra_ns = plan_.helper_delay_ns;
-        }
+        bucket.collective = add(gradient_, i, bytes, quantile);
+        program_.collectives[bucket.collective].extra_ns = longer_ns;
         begin = end;
         buckets.push_back(bucket);
         quantile = quantile + 0.6180339887498949 - (quantile > 0.3819660112501051 ? 1 : 0);
@@ -275,8 +285,8 @@ class Insertion {
 
   // The computing thread goes without its core while the helper thread works on the bucket.
   void lose_core(const BucketPlan& bucket, std::int32_t iteration, std::uint32_t rank, std::vector<ReplayItem>& items) {
-    if (on_streams_ || !bucket.beside || rank >= plan_.core_costs.size()) return;
-    const double ns = plan_.core_costs[rank].of(static_cast<double>(program_.collectives[bucket.collective].bytes));
+    if (on_streams_ || rank >= plan_.cores.taken.size()) return;
+    const double ns = beside_work(bucket.work_ns, bucket.transfer_ns, bucket.cpu_ns, plan_.cores.taken[rank]).lost_ns;
     items.push_back({.what = ReplayItem::work, .phase = Phase::communication, .iteration = iteration, .ns = ns});
   }
 

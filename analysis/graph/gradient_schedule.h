@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/graph/core_sharing.h"
 #include "analysis/graph/network_model.h"
 #include "analysis/graph/replay_program.h"
 
@@ -27,11 +28,8 @@ struct GradientPlan {
   double bytes_factor = 1;         // of the gradient's bytes to those recorded
   double bucket_bytes = 26214400;  // of overlap; the first bucket has 1 MiB at most
   Readiness ready = {};
-  // What the computing thread of each rank loses to the helper thread while it goes on beside the transfer of a bucket.
-  // Empty: nothing.
-  std::vector<TransferCost> core_costs = {};
-  double helper_delay_ns = 0;  // by which helper threads get a core late for each such bucket
-  TransferCost transfer = {};  // of a bucket, by which it is estimated whether backward still goes on beside it
+  CoreSharing cores = {};      // of the ranks and their helper threads; without `taken`, none are shared
+  TransferCost transfer = {};  // of a bucket without computation beside it
 };
 
 // Which tracks compute gradients and which average them; indices into ReplayProgram::tracks.

@@ -15,7 +15,16 @@ namespace prediction_parts {
 constexpr double least_moved = 0.005;  // of the step
 constexpr double rounding = 1e-6;      // of the step; iterations that differ by less are equal
 
-const std::vector<Phase> per_image = {Phase::forward, Phase::backward, Phase::preprocess, Phase::copy};
+const std::vector<Phase> passes = {Phase::forward, Phase::backward}, inputs = {Phase::preprocess, Phase::copy};
+// The part of a pass that does not grow with the batch: weights that are read, and calls of functions. The mean over
+// closed loops with twice and half the batch (tests/bench/README.md).
+constexpr double fixed_part = 0.05;
+
+std::vector<Phase> every_phase() {
+  std::vector<Phase> all;
+  for (std::size_t phase = 0; phase < phase_count; ++phase) all.push_back(static_cast<Phase>(phase));
+  return all;
+}
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -70,11 +79,12 @@ struct LearnedError {
   double of_step = 0, of_change = 0;
 };
 constexpr LearnedError relief_error{0.03, 0.25}, bandwidth_error{0.03, 0.2}, fewer_bytes_error{0.05, 0.35},
-    overlap_error{0.14, 0}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
+    overlap_error{0.14, 0}, other_schedule_error{0.08, 0.15}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
 
 // Of a prediction whose step is `ratio` times the measured one, as a part of it. Nothing for a kind without such runs,
 // or whose runs disagree.
-std::optional<double> learned_error(const Changes& changes, double bytes_per_value, double ratio) {
+std::optional<double> learned_error(const Changes& changes, std::optional<GradientSchedule> recorded,
+                                    double bytes_per_value, double ratio) {
   Changes others = changes;
   double squares = 0;
   const double moved = std::log(std::max(ratio, rounding));
@@ -88,9 +98,10 @@ std::optional<double> learned_error(const Changes& changes, double bytes_per_val
   if (others.bytes_per_value && *others.bytes_per_value <= bytes_per_value) {
     take(*std::exchange(others.bytes_per_value, std::nullopt) != bytes_per_value, fewer_bytes_error);
   }
-  if (others.schedule == GradientSchedule::overlap) {
-    others.schedule.reset(), others.bucket_bytes.reset();
-    take(true, overlap_error);
+  const bool overlaps = others.schedule == GradientSchedule::overlap;
+  if (others.schedule && (recorded == GradientSchedule::blocking || others.schedule == GradientSchedule::blocking)) {
+    if (overlaps) others.bucket_bytes.reset();
+    take(std::exchange(others.schedule, std::nullopt) != recorded, overlaps ? overlap_error : other_schedule_error);
   }
   return others.any() ? std::nullopt : std::optional(std::sqrt(squares));
 }
@@ -244,10 +255,6 @@ std::string Predictor::obstacle(const Changes& changes) const {
                ? "the gradients' buckets and their algorithm are PyTorch's own, and no others are predicted"
                : "no allreduce of gradients was found in the iterations";
   }
-  if (schedule_ == GradientSchedule::double_buffering && changes.schedule.value_or(*schedule_) != *schedule_ &&
-      sharing_.any()) {
-    return "double buffering's transfers shared busy cores with computation, so how long they take alone is not known";
-  }
   if (changes.bytes_per_value && setup_.bytes_per_value == 0) {
     return "the type of the gradients is not known, because their bytes are not 2, 4 or 8 times the parameters";
   }
@@ -281,7 +288,8 @@ bool Predictor::reschedules(const Changes& changes) const {
 // Whether other bytes leave the rescheduled gradients in their places: they are not divided into buckets, and no core
 // works on them.
 bool Predictor::bytes_move_nothing(const Changes& changes) const {
-  return changes.schedule.value_or(*schedule_) != GradientSchedule::overlap && core_costs(changes).empty();
+  return changes.schedule.value_or(*schedule_) != GradientSchedule::overlap && !shares_cores(changes) &&
+         !stops_sharing(changes);
 }
 
 // Whether two changes that reschedule the gradients differ in their bytes alone.
@@ -296,7 +304,10 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
   Variation out;
   WorkFactors& work = out.variant.work;
   const std::size_t warmup = program_.iterations.size() - steady().size();
-  if (changes.batch != 1) work.scale_phases(per_image, changes.batch);
+  if (changes.batch != 1) {
+    work.scale_phases(passes, fixed_part + (1 - fixed_part) * changes.batch);
+    work.scale_phases(inputs, changes.batch);
+  }
   if (changes.loader != 1) {
     constexpr Phase loads[] = {Phase::preprocess};
     work.scale_phases(loads, changes.loader > 0 ? 1 / changes.loader : 0);
@@ -320,10 +331,14 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
     GradientPlan plan{.schedule = changes.schedule.value_or(*schedule_),
                       .bytes_factor = bytes_move_nothing(changes) ? 1 : bytes_factor(changes),
                       .ready = ready_};
+    if (stops_sharing(changes)) {
+      const BesideWork cost = recorded_beside();
+      work.scale_phases(every_phase(), 1 - cost.lost_ns);
+      plan.bytes_factor *= 1 - cost.longer_ns;
+    }
     plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
-    plan.core_costs = core_costs(changes);
-    out.variant.gradient_bytes = bytes_factor(changes) / plan.bytes_factor;
-    if (!plan.core_costs.empty()) plan.helper_delay_ns = sharing_.delay_ns();
+    if (shares_cores(changes) || stops_sharing(changes)) plan.cores = sharing_;
+    out.variant.gradient_bytes = bytes_move_nothing(changes) ? bytes_factor(changes) : 1;
     plan.transfer = transfer_cost(changes);
     ReplayProgram program = program_;
     if (work.any()) scale_work(program, std::exchange(work, {}));
@@ -358,14 +373,23 @@ TransferCost Predictor::transfer_cost(const Changes& changes) const {
 }
 
 // A run that was recorded with helper threads shows in its own work what they cost.
-std::vector<TransferCost> Predictor::core_costs(const Changes& changes) const {
-  if (schedule_ != GradientSchedule::blocking || changes.free_communication || !sharing_.any()) return {};
-  const TransferCost transfer = transfer_cost(changes);
-  if (transfer.latency_ns == 0 && transfer.ns_per_byte == 0) return {};
-  const TransferCost cost = sharing_.helper_cost(transfer);
-  std::vector<TransferCost> of_ranks;
-  for (const double taken : sharing_.taken) of_ranks.push_back({taken * cost.latency_ns, taken * cost.ns_per_byte});
-  return of_ranks;
+bool Predictor::shares_cores(const Changes& changes) const {
+  return schedule_ == GradientSchedule::blocking && !changes.free_communication && sharing_.any();
+}
+
+// The recorded computation and transfers of double buffering took longer because they shared cores.
+bool Predictor::stops_sharing(const Changes& changes) const {
+  return schedule_ == GradientSchedule::double_buffering && !changes.free_communication && sharing_.any() &&
+         changes.schedule.value_or(*schedule_) != *schedule_;
+}
+
+// By how much, as parts of the recorded transfers and of the recorded work.
+BesideWork Predictor::recorded_beside() const {
+  const TransferCost together = transfer_cost({});
+  const double bytes = gradient_bytes(program_);
+  const double work_ns = prediction_parts::mean_of(work_sums_.totals) / static_cast<double>(steady().size());
+  const BesideWork ns = sharing_.recorded_beside(work_ns, together, bytes);
+  return {ns.longer_ns / std::max(together.of(bytes), 1.0), ns.lost_ns / std::max(work_ns, 1.0)};
 }
 
 // `bytes_factor`: the bytes that gradients move ÷ ReplayCollective::bytes.
@@ -458,7 +482,7 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   std::vector<double> measured;
   for (const std::size_t i : indices) measured.push_back(program_.iterations[i].recorded_ns);
-  if (const auto error = learned_error(changes, setup_.bytes_per_value, out.ratio)) {
+  if (const auto error = learned_error(changes, schedule_, setup_.bytes_per_value, out.ratio)) {
     if (const auto of = factor_interval(measured, base, fresh, relief_ns, *error)) {
       out.ci95 = Interval{out.step_s * of->factor.low, out.step_s * of->factor.high};
       out.ci95_of_change = of->of_change;

@@ -108,7 +108,9 @@ class Predictor {
   CollectiveTime time_of(const Changes& changes, double bytes_factor) const;
   static MessageTime message_time_of(const Changes& changes);
   TransferCost transfer_cost(const Changes& changes) const;
-  std::vector<TransferCost> core_costs(const Changes& changes) const;
+  bool shares_cores(const Changes& changes) const;
+  bool stops_sharing(const Changes& changes) const;
+  BesideWork recorded_beside() const;
 
   ReplayProgram program_;
   RankWork work_;  // of the program

@@ -330,7 +330,7 @@ std::string slow_iterations_text(const LongerCauses& slow, SlowText length) {
   std::string why;
   if (length == SlowText::whole) {
     why = share_text(slow.parts, rank.empty() ? "the ranks" : rank, slow.place, slow.function);
-  } else {
+  } else if (length < SlowText::without_cause) {
     why = mostly_text(slow.parts, slow.place, slow.function);
     if (!why.empty() && !rank.empty()) why += " on " + rank;
   }

@@ -49,8 +49,8 @@ std::string main_cause_of_lateness(const RankCauses& causes);
 const LongerCauses* slow_iterations(const RunAnalysis& run);
 // "iterations 10, 20 and 30 took 240 ms longer in all, for 97 % of that the ranks were blocked, in the range fsync",
 // and of one rank that made them longer "rank 1 was blocked"; with fewer words from length to length: "…, mostly
-// blocked in the range fsync on rank 1", "27 iterations took …", and without the rank.
-enum class SlowText { whole, brief, counted, without_rank };
+// blocked in the range fsync on rank 1", "27 iterations took …", without the rank, and without the cause.
+enum class SlowText { whole, brief, counted, without_rank, without_cause };
 std::string slow_iterations_text(const LongerCauses& slow, SlowText length = SlowText::whole);
 
 }  // namespace paceline::analysis

@@ -142,15 +142,18 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   if (slowest.host != nullptr) slow = run.hosts[slowest.host->rank];
   if (slowest.rank != nullptr) slow = std::to_string(run.per_rank[slowest.rank->rank].rank);
   for (const Prediction& of : run.what_if->predictions) {
-    if (of.bound || of.per_image != of.ratio) continue;              // other work
-    if (!of.ci95 || of.ci95->high >= run.what_if->step_s) continue;  // it may gain nothing
-    if (changes_parts::is_about_faster_work(of)) continue;
+    if (of.bound || of.per_image != of.ratio) continue;  // other work
+    const bool relieves_slow = !slow.empty() && of.options == "--relieve " + slow;
+    // It may gain nothing. That the others wait for the slow one is tested in runs that are too short for intervals,
+    // too.
+    const bool shown = of.ci95 ? of.ci95->high < run.what_if->step_s : relieves_slow && of.ratio < 1;
+    if (!shown || changes_parts::is_about_faster_work(of)) continue;
     // Where chance may have made a rank slow, nobody should look for its cause first.
     if (slow.empty() && changes_parts::is_about_slow_ranks(of)) continue;
     const auto better_than = [&](const Prediction* other) { return other == nullptr || of.ratio < other->ratio; };
     if (better_than(best)) best = &of;
     if (better_than(harmless) && changes_parts::keeps_results(of)) harmless = &of;
-    if (!slow.empty() && of.options == "--relieve " + slow) relief = &of;
+    if (relieves_slow) relief = &of;
   }
   for (const Prediction* preferred : {relief, harmless}) {
     if (preferred != nullptr && 1 - preferred->ratio >= 0.5 * (1 - best->ratio)) return preferred;

@@ -34,7 +34,8 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost);
 std::optional<double> speed_up_without(const Report& report, const LostTime& lost, double seconds);
 
 // The prediction to try first among those that do the same work for the same images, and whose interval shows that a
-// step becomes shorter. It is the relief of the rank or host that holds the others up if that gains at least half of
+// step becomes shorter, or that relieve the rank or host that holds the others up in a run too short for an interval.
+// It is the relief of the rank or host that holds the others up if that gains at least half of
 // what the best one gains. Else it is the best change that keeps the results of training and the machine, by the same
 // rule; else the best one. Faster layers and kernels are none of them. Relief of a rank or host and equal ranks only
 // count where one is late beyond chance. nullptr where there is none, and where the run lacked CPUs most.

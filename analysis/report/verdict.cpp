@@ -227,7 +227,10 @@ std::string state_of_run(const Report& report, const RunAnalysis& run, const std
   const double accused_ns = accused.late == nullptr ? 0 : accused.late->share_of_step * steps_ns;
   const char* const joint = has_steps ? ": " : "; ";
   if (slow != nullptr && slow->excess_ns > accused_ns) {
-    text += joint + slow_iterations_text(*slow, cut >= Cut::second_rank ? SlowText::without_rank
+    // One rank that evaluates alone costs more than they do, or is their cause.
+    const bool evaluates_alone = accused.late == nullptr && !nobody_text(run, Cut::second_rank).empty();
+    const SlowText shortest = evaluates_alone ? SlowText::without_cause : SlowText::without_rank;
+    text += joint + slow_iterations_text(*slow, cut >= Cut::second_rank ? shortest
                                                 : cut >= Cut::details   ? SlowText::counted
                                                                         : SlowText::brief);
     if (is_starved(run) && cut < Cut::second_rank) text += "; " + starved_cost_text(run);
@@ -281,10 +284,13 @@ std::string state_of_scaling(const Report& report, const LostTime& lost, Cut cut
   return text + accuracy_text(report, report.scaling.points[lost.point], cut) + ".";
 }
 
-// The prediction has an interval, which is predicted for the mean step.
+// The interval is predicted for the mean step. The relief of a rank that is late beyond chance may lack one.
 std::string prediction_sentence(const Prediction& first, const std::string& brings) {
-  return fmt::format("Change first: {}; predicted{}: {} to {} (95 %){}.", marked_title(first),
-                     brings.empty() ? "" : " step", seconds(first.ci95->low), seconds(first.ci95->high), brings);
+  const std::string step = first.ci95
+                               ? fmt::format("{} to {} (95 %)", seconds(first.ci95->low), seconds(first.ci95->high))
+                               : "about " + seconds(first.step_s);
+  return fmt::format("Change first: {}; predicted{}: {}{}.", marked_title(first), brings.empty() ? "" : " step", step,
+                     brings);
 }
 
 // Why a prediction is no advice.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "analysis/communication/accusations.h"
 
@@ -18,11 +19,15 @@ std::uint64_t LatenessLooks::first(std::uint64_t finished, std::size_t ranks) {
   return std::max(warm_up, finished > kept ? finished - kept : 0);
 }
 
-LatenessTest LatenessLooks::look(const LatenessTable& table, std::uint64_t finished) {
+LatenessTest LatenessLooks::look(const LatenessTable& table, std::uint64_t finished, bool ended) {
   LatenessTest test = test_lateness(table, 0);
   if (!test.judged && test.late.empty()) return test;
-  const auto number = static_cast<double>(++looks_);
-  correct_for_all(std::array{Accuser{.late = &test}}, accusation_level / (number * (number + 1)));
+  double level = accusation_level / 2;
+  if (!ended || !std::exchange(kept_, false)) {
+    const auto number = static_cast<double>(++looks_);
+    level /= number * (number + 1);
+  }
+  correct_for_all(std::array{Accuser{.late = &test}}, level);
   next_ = 2 * finished;
   return test;
 }

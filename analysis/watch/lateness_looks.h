@@ -2,9 +2,10 @@
 // When a running job is tested for late ranks, and at which level.
 //
 // Each look may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan and D. L. DeMets,
-// "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k + 1)) of it, which
-// adds up to less than the level, and a look comes when there are twice as many iterations as at the last one, or the
-// job has ended. Looks that judge nothing spend nothing.
+// "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Half of it is kept for the look at the
+// job that has ended, which sees most. Of the other half, look k spends 1/(k (k + 1)), which adds up to less than all
+// of it, and a look comes when there are twice as many iterations as at the last one. Looks that judge nothing spend
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,14 @@ class LatenessLooks {
   // The first iteration that a look at `finished` of them takes into account: those before are the warm-up, or old.
   static std::uint64_t first(std::uint64_t finished, std::size_t ranks);
   bool due(std::uint64_t finished) const { return finished >= next_; }
-  // `table` has the iterations from first() to the last one.
-  LatenessTest look(const LatenessTable& table, std::uint64_t finished);
+  // `table` has the iterations from first() to the last one. `ended`: the job has.
+  LatenessTest look(const LatenessTable& table, std::uint64_t finished, bool ended);
   // The iterations are counted anew. What was spent stays spent.
   void count_anew() { next_ = 0; }
 
  private:
   std::uint64_t looks_ = 0, next_ = 0;  // those that judged, and the iterations that the next one needs
+  bool kept_ = true;                    // the half for the end
 };
 
 }  // namespace paceline::analysis

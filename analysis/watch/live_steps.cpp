@@ -102,7 +102,7 @@ void LiveSteps::test_if_due(const std::vector<LiveFile*>& ranks, bool now) {
        i < rows_.size(); ++i) {
     if (!rows_[i].lateness.late_ns.empty()) add_iteration(table, rows_[i].number, rows_[i].lateness);
   }
-  lateness_ = looks_.look(table, finished_rows_);
+  lateness_ = looks_.look(table, finished_rows_, now);
   tested_rows_ = finished_rows_;
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
 }

@@ -83,7 +83,7 @@ struct Run {
       for (std::size_t i = LatenessLooks::first(finished, ranks); i < finished; ++i) {
         add_iteration(seen, static_cast<std::int64_t>(i), rows[i]);
       }
-      const LatenessTest look = looks.look(seen, finished);
+      const LatenessTest look = looks.look(seen, finished, finished == rows.size());
       late.judged = late.judged || look.judged;
       for (const LateRank& of : look.late) {
         if (std::ranges::find(late.late, of.rank, &LateRank::rank) == late.late.end()) late.late.push_back(of);

@@ -9,8 +9,8 @@ change, or SETTING:CHANGE; without any, all run. The settings "learn" are those 
 "judge" are others. Networks of limited rate need root. With --runs, the runs stay in the folder, and those that it has are not
 recorded again, so that another version of the program can be judged by them.
 
-Printed are the errors as parts of the measured step, √mean(e² − SE²) (SE: of B's mean, from how much runs of equal jobs
-differ), the share of predictions within max(10 %, 2 SE), that of intervals that hold the measured step (and of those that do with
+Printed are the errors as parts of the measured step (the mean of B over the rounds), √mean(e² − SE²) (SE: of that mean, from how
+much runs of equal jobs differ), the share of predictions within max(10 %, 2 SE), that of intervals that hold the measured step (and of those that do with
 2 SE of it), their median half width, and, where the change saves 5 % or more, whether the report gives advice, and what comes of following it.
 """
 import argparse
@@ -75,8 +75,9 @@ CHANGES = {
     "fp16": ("all", dict(rate=1), dict(rate=1, fp16=True), "--fp16"),
     "overlap": ("ours", dict(rate=1), dict(rate=1, updater="overlap", bucket_mb=0.25), "--overlap --bucket-mb 0.25"),
     "double-buffering": ("ours", dict(rate=1), dict(rate=1, updater="double_buffering"), "--double-buffering"),
-    "no-overlap": ("ours", dict(rate=1, updater="overlap", bucket_mb=0.25), dict(rate=1), "--blocking"),
-    "no-double-buffering": ("ours", dict(rate=1, updater="double_buffering"), dict(rate=1), "--blocking"),
+    "no-overlap": ("ours", dict(rate=1, updater="overlap", bucket_mb=0.25), dict(updater="allreduce", bucket_mb=0),
+                   "--blocking"),
+    "no-double-buffering": ("ours", dict(rate=1, updater="double_buffering"), dict(updater="allreduce"), "--blocking"),
     "twice-batch": ("all", {}, dict(batch=2), "--batch 2"),
     "half-batch": ("all", {}, dict(batch=0.5), "--batch 0.5"),
 }
@@ -240,10 +241,15 @@ def summary(rows):
     good = [row for row in rows if "predicted" in row]
     if not good:
         return
+    rounds = {}
+    for row in rows:
+        rounds.setdefault(row["loop"], []).extend([row["b"]] if "b" in row else [])
     for row in good:
+        measured = rounds[row["loop"]]
+        row["b"] = statistics.geometric_mean(measured)
         row["e"] = row["predicted"] / row["b"] - 1
         row["moved"] = row["a"] / row["b"] - 1
-        row["se"] = spread[row["jobs"]["b"].torch]
+        row["se"] = spread[row["jobs"]["b"].torch] / math.sqrt(len(measured))
     root = lambda values: math.sqrt(max(0, statistics.fmean(values)))
     print(f"\n{'change':20} {'n':>3} {'rms e':>7} {'mean e':>7} {'SE':>6} {'rms moved':>9} {'intervals':>9} {'hold':>5} "
           f"{'± 2 SE':>6} {'half':>6}")

@@ -91,38 +91,67 @@ TEST_F(LayersTest, ABucketTakesWholeLayers) {
   EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 2.1e6}), 61 + 1 + 5, 0.01);
 }
 
-// Over TCP, the transfer of 2 MB takes 4 ns a byte and 2 % of its 11 ms of CPU time, 8.22 ms, and that of 1.5 MB takes
-// 6.17 ms. The buckets are sent at 26, at 40 + 8.22 and at 50 + 14.39, when backward ends. The last one needs 1 + 2.5:
-// nothing computes beside it, so it takes nobody's core and gets one at once. With half a core to spare for each rank,
-// the others lose half.
+// Over TCP, the transfer of 2 MB takes 11 alone, 10.02 of them of a core: 5 ns a byte and 2 % of its latency. The first
+// bucket is sent at 26 and gets a core 4 later. Beside backward, which has 24 left, the CPU time takes 4 times as long
+// and the rest 1.25 times: 3.755 times together, of which 24.26 % of the core. Both go on together until backward is
+// over after 24 ÷ 0.7574 = 31.69, when the transfer has advanced by 31.69 ÷ 3.755. The other buckets come later, have a
+// core for themselves and take 8.5 and 3.5. With half a core to spare for each rank, half of the delays are left: 11
+// becomes 26.15, beside which 5.01 are lost.
 TEST_F(LayersTest, HelperThreadsTakeCpuTimeFromRanksWithoutASpareCore) {
   const Changes overlap{.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6};
   const auto with_cpus = [&](double cpus) { return step_ms(overlap, {.machines = {{{0, 1}, cpus}}}); };
-  EXPECT_NEAR(with_cpus(2), 50 + 14.39 + 3.5 + 1 + 5, 0.01);
-  EXPECT_NEAR(with_cpus(3), 50 + 7.195 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(with_cpus(2), 26 + 4 + 31.687 + (11 - 31.687 / 3.7550) + 8.5 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(with_cpus(3), 26 + 2 + 26.152 + 8.5 + 3.5 + 1 + 5, 0.01);
   EXPECT_NEAR(with_cpus(4), 53.5 + 1 + 5, 0.01);
 }
 
-// On one host, transfers are copies: those of 2 and 1.5 MB take 11 and 8.5 ms.
+// On one host, transfers are copies, which need a core all the time: beside computation they get a quarter of it. The
+// first one is beside backward for 24 ÷ 0.75.
 TEST_F(LayersTest, CopiesOnOneHostTakeTheWholeTransferFromRanksWithoutASpareCore) {
   const Changes overlap{.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6};
-  EXPECT_NEAR(step_ms(overlap, {.machines = {{{0, 1}, 2}}, .one_host = true}), 50 + 19.5 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(step_ms(overlap, {.machines = {{{0, 1}, 2}}, .one_host = true}), 26 + 4 + 32 + 3 + 8.5 + 3.5 + 1 + 5,
+              0.01);
   EXPECT_NEAR(step_ms(overlap, {.machines = {}, .one_host = true}), 53.5 + 1 + 5, 0.01) << "unknown CPUs take nothing";
 }
 
-// One allreduce in an iteration, in a second thread.
-TEST(DoubleBuffering, SaysNothingAboutABlockingTransferWhereItSharedBusyCores) {
+// The transfer of 4 MB takes 21 alone, 20.02 of a core, and 3.8717 times as long beside computation. That has 55 in an
+// iteration and takes 55 ÷ (1 − 0.24623) = 72.97 beside it, after which the transfer has 2.15 left.
+TEST_F(LayersTest, DoubleBufferingTakesLongerOnBusyCores) {
+  const Changes change{.schedule = GradientSchedule::double_buffering};
+  EXPECT_NEAR(step_ms(change), 56, 0.01);
+  EXPECT_NEAR(step_ms(change, {.machines = {{{0, 1}, 2}}}), 72.967 + 2.153, 0.01);
+}
+
+// Whether the transfer outlasts the computation, as at 100 ns a byte, or not.
+TEST(DoubleBuffering, TheCostsOfSharedCoresAreFoundAgain) {
+  for (const double taken : {0.3, 1.0}) {
+    for (const double ns_per_byte : {8.0, 100.0}) {
+      const CoreSharing cores{.taken = {0.1, taken}};
+      const TransferCost alone{1e5, ns_per_byte};
+      const double bytes = 1e6, work_ns = 6e7;
+      const BesideWork cost = beside_work(work_ns, alone.of(bytes), cores.helper_cost(alone).of(bytes), taken);
+      EXPECT_GT(cost.lost_ns, 0.2 * taken * cores.helper_cost(alone).of(bytes));
+      const double longer = 1 + cost.longer_ns / alone.of(bytes);
+      const BesideWork again =
+          cores.recorded_beside(work_ns + cost.lost_ns, {longer * 1e5, longer * ns_per_byte}, bytes);
+      EXPECT_NEAR(again.longer_ns, cost.longer_ns, 1e-4 * cost.longer_ns);
+      EXPECT_NEAR(again.lost_ns, cost.lost_ns, 1e-4 * cost.lost_ns);
+    }
+  }
+}
+
+// One allreduce in an iteration, in a second thread: 6 of 41, for which the main thread waits. On busy cores it would
+// take 1.5 alone, all of it of a core, as 1.5 of the other 35 were.
+TEST(DoubleBuffering, IsTakenFromBusyCores) {
   const Trace trace = trace_of({.how = InFlight::helper, .buckets = 1, .delay_ms = 0, .busy = true});
   const RunIndex index(trace);
-  const auto obstacle = [&](double cpus, const Changes& changes) {
+  const auto step_ms = [&](double cpus) {
     const Predictor predictor(index, dependency_graph(index), {.cpus = {.machines = {{{0, 1}, cpus}}}});
     EXPECT_EQ(predictor.schedule(), GradientSchedule::double_buffering);
-    return predictor.obstacle(changes);
+    return 1e3 * predictor.predict({.schedule = GradientSchedule::blocking}).step_s;
   };
-  const Changes blocking{.schedule = GradientSchedule::blocking};
-  EXPECT_THAT(obstacle(2, blocking), ::testing::HasSubstr("how long they take alone is not known"));
-  EXPECT_EQ(obstacle(4, blocking), "");
-  EXPECT_EQ(obstacle(2, {.byte_time = 2}), "");
+  EXPECT_NEAR(step_ms(2), 33.5 + 1.5, 0.1);
+  EXPECT_NEAR(step_ms(4), 41, 0.1);
 }
 
 // Forward and backward are phases, and the layers of backward make up 30 of 77 ms.
