@@ -79,7 +79,7 @@ struct LearnedError {
   double of_step = 0, of_change = 0;
 };
 constexpr LearnedError relief_error{0.03, 0.25}, bandwidth_error{0.03, 0.2}, fewer_bytes_error{0.05, 0.35},
-    overlap_error{0.14, 0}, other_schedule_error{0.08, 0.15}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
+    overlap_error{0.14, 0}, other_schedule_error{0.1, 0.15}, batch_error{0.03, 0.15}, loader_error{0.03, 0.15};
 
 // Of a prediction whose step is `ratio` times the measured one, as a part of it. Nothing for a kind without such runs,
 // or whose runs disagree.

@@ -246,7 +246,7 @@ def summary(rows):
         rounds.setdefault(row["loop"], []).extend([row["b"]] if "b" in row else [])
     for row in good:
         measured = rounds[row["loop"]]
-        row["b"] = statistics.geometric_mean(measured)
+        row["own_b"], row["b"] = row["b"], statistics.geometric_mean(measured)
         row["e"] = row["predicted"] / row["b"] - 1
         row["moved"] = row["a"] / row["b"] - 1
         row["se"] = spread[row["jobs"]["b"].torch] / math.sqrt(len(measured))
@@ -266,6 +266,13 @@ def summary(rows):
               f"{statistics.fmean(row['e'] for row in some):+7.1%} {root([row['se']**2 for row in some]):6.1%} "
               f"{root([row['moved']**2 for row in some]):9.1%} {len(intervals):9} "
               f"{sum(hold) / max(len(hold), 1):5.0%} {sum(near) / max(len(near), 1):6.0%} {statistics.median(half) if half else 0:6.1%}")
+    of_loops = {}
+    for row in good:
+        of_loops.setdefault(row["loop"], []).append(math.log(row["predicted"] / row["own_b"]))
+    several = [of for of in of_loops.values() if len(of) > 1]
+    if several:
+        error = root([statistics.fmean(of) ** 2 - statistics.variance(of) / len(of) for of in several])
+        print(f"\n√mean(e² − SE²) of the means of {len(several)} loops over the rounds, SE from their differences: {error:.1%}")
     near = [abs(row["e"]) <= max(0.1, 2 * row["se"]) for row in good]
     large = [row for row in good if abs(row["b"] / row["a"] - 1) >= 0.1]
     print(f"\n{len(good)} of {len(rows)} predicted; within max(10 %, 2 SE): {sum(near) / len(near):.0%}; "
