@@ -145,7 +145,7 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
             "buffering are predicted to take ") +
         (setup.cpus.one_host ? "the time of the transfers, which are copies in memory,"
                              : "CPU time for the transfers") +
-        " from the computing threads.");
+        " from the computing threads, beside which the transfers take longer.");
   }
   if (!setup.other_updater.empty() && run.per_rank.size() > 1) {
     limits.push_back(
