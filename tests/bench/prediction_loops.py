@@ -266,13 +266,19 @@ def summary(rows):
               f"{statistics.fmean(row['e'] for row in some):+7.1%} {root([row['se']**2 for row in some]):6.1%} "
               f"{root([row['moved']**2 for row in some]):9.1%} {len(intervals):9} "
               f"{sum(hold) / max(len(hold), 1):5.0%} {sum(near) / max(len(near), 1):6.0%} {statistics.median(half) if half else 0:6.1%}")
-    of_loops = {}
+    of_loops = {True: {}, False: {}}  # by whether PyTorch trains
     for row in good:
-        of_loops.setdefault(row["loop"], []).append(math.log(row["predicted"] / row["own_b"]))
-    several = [of for of in of_loops.values() if len(of) > 1]
-    if several:
-        error = root([statistics.fmean(of) ** 2 - statistics.variance(of) / len(of) for of in several])
-        print(f"\n√mean(e² − SE²) of the means of {len(several)} loops over the rounds, SE from their differences: {error:.1%}")
+        errors = of_loops[row["jobs"]["b"].torch].setdefault(row["loop"], [])
+        errors.append(math.log(row["predicted"] / row["own_b"]))
+    means = []
+    for loops in of_loops.values():
+        several = [errors for errors in loops.values() if len(errors) > 1]
+        se = root([statistics.variance(errors) / len(errors) for errors in several]) if several else 0
+        means += [(statistics.fmean(errors), se) for errors in several]
+    if means:
+        print(f"\nmeans over the rounds, SE from their differences: √mean(e² − SE²) "
+              f"{root([e**2 - se**2 for e, se in means]):.1%}, "
+              f"{sum(abs(e) <= max(0.1, 2 * se) for e, se in means)} of {len(means)} loops within max(10 %, 2 SE)")
     near = [abs(row["e"]) <= max(0.1, 2 * row["se"]) for row in good]
     large = [row for row in good if abs(row["b"] / row["a"] - 1) >= 0.1]
     print(f"\n{len(good)} of {len(rows)} predicted; within max(10 %, 2 SE): {sum(near) / len(near):.0%}; "

@@ -54,7 +54,13 @@ class NotedLate : public TorchWhatIf {
 
 TEST_F(NotedLate, AMainThreadWaitsForACollectiveWhoseEndIsNotedLater) {
   EXPECT_NEAR(step_ms({.free_communication = true}), 41 - 6, 0.05);
-  EXPECT_NEAR(step_ms({.byte_time = 2}), 41 + 6, 0.05);
+  EXPECT_NEAR(step_ms({.bytes_per_value = 2}), 41 - 3, 0.05);
+}
+
+// At 1.5 ns a byte, half of a transfer is CPU time of gloo.
+TEST_F(TorchWhatIf, ASlowerNetworkLeavesGloosCpuTimeAsItIs) {
+  EXPECT_NEAR(step_ms({.byte_time = 2}), 41 + 3, 0.05);
+  EXPECT_NEAR(step_ms({.byte_time = 0.5}), 41 - 1.5, 0.05);
 }
 
 }  // namespace
