@@ -71,7 +71,7 @@ TEST_F(WhatifCommand, PredictsEachChangeAndTheirCombination) {
   EXPECT_NEAR(step_ms("--fp16"), 82 - 14, 0.01);
   EXPECT_NEAR(step_ms("--bandwidth 0.5 --latency 3"), 82 + 28 + 4 + 4, 0.01);
   EXPECT_NEAR(step_ms("--relieve 1"), 82 - 30, 0.01);
-  EXPECT_NEAR(step_ms("--relieve 1 --fp16 --batch 2"), 82 - 30 - 14 + 20, 0.01);
+  EXPECT_NEAR(step_ms("--relieve 1 --fp16 --batch 2"), 82 - 30 - 14 + 0.92 * 20, 0.01);
   EXPECT_NEAR(step_ms("--faster 'forw*=2.5'"), 82 - 30, 0.01);
   EXPECT_NEAR(step_ms("--double-buffering"), 82 - 30, 0.01);
 }
