@@ -51,8 +51,8 @@ struct CoreSharing {
   // CPU time of a helper thread for the gradients' transfers that cost `transfer` by the clock, without computation
   // beside them.
   TransferCost helper_cost(const TransferCost& transfer) const;
-  // What they cost each other in an iteration that computed for `work_ns`, beside which so many bytes were transferred,
-  // if they cost `together` then.
+  // What computation and a transfer cost each other where they were recorded side by side: the computation took
+  // `work_ns`, and the transfer of so many bytes what `together` says.
   BesideWork recorded_beside(double work_ns, const TransferCost& together, double bytes) const;
 };
 
