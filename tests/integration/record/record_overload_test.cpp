@@ -127,7 +127,7 @@ TEST_F(RecordOverload, WithLosslessAFullDiskCostsEventsAlone) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
   if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1100k") != 0) GTEST_SKIP() << "mounting a small disk needs root";
-  const Ended ended = record("--buffer 1M --lossless", CONTROL " overload 80000");
+  const Ended ended = record("--buffer 1M --lossless", CONTROL " overload 160000");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
   {
