@@ -51,8 +51,8 @@ struct CoreSharing {
   // CPU time of a helper thread for the gradients' transfers that cost `transfer` by the clock, without computation
   // beside them.
   TransferCost helper_cost(const TransferCost& transfer) const;
-  // What a recorded transfer and the computation beside it cost each other. The computation took `work_ns`; the transfer
-  // moved `bytes` at the cost `together`.
+  // What a recorded transfer and the computation beside it cost each other. The computation took `work_ns`; the
+  // transfer moved `bytes` at the cost `together`.
   BesideWork recorded_beside(double work_ns, const TransferCost& together, double bytes) const;
 };
 
