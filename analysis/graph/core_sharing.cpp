@@ -9,10 +9,10 @@
 namespace paceline::analysis {
 namespace core_sharing_parts {
 
-// How many times as long the parts of a transfer take on a busy core: a helper thread that wakes up waits for the
-// computing thread's slice to end, so that it gets a quarter of the core while it has work, and the network rests for a
-// while. Measured with the trainer (tests/bench/README.md).
-constexpr double cpu_slowdown = 4, rest_slowdown = 1.25;
+// How many times as long the parts of a transfer take on a busy core: the helper thread and the computing one each get
+// half of it, and the network rests for a while because a thread that wakes up waits for the other's slice to end.
+// Closed loops on real runs (tests/bench/README.md).
+constexpr double cpu_slowdown = 2, rest_slowdown = 1.5;
 
 // The value of a sum at a time, between its samples in proportion.
 double value_at(const Samples& samples, std::int64_t time_ns) {

@@ -25,8 +25,9 @@ struct RankCpus {
 };
 
 // The CPU time of a helper thread that averages gradients with other hosts over TCP: for each byte, and for its polls
-// as a part of the transfer's time. Measured with the trainer (tests/bench/README.md); right within a factor of 2.
-inline constexpr double network_cpu_ns_per_byte = 5, polling_cpu_share = 0.02;
+// as a part of the transfer's time. From closed loops with the trainer (tests/bench/README.md), whose helper threads
+// used 3 to 10 ns by the kernel's account.
+inline constexpr double network_cpu_ns_per_byte = 8, polling_cpu_share = 0.02;
 // By how much later a bucket is transferred where the helper thread has to wait for a core: a tick of Linux's
 // scheduler.
 inline constexpr double helper_delay_ns = 4e6;

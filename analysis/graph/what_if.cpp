@@ -84,11 +84,14 @@ struct LearnedError {
 };
 constexpr LearnedError relief_error{0.03, 0.25}, bandwidth_error{0.03, 0.35}, fewer_bytes_error{0.05, 0.35},
     overlap_error{0.14, 0}, other_schedule_error{0.1, 0.15}, batch_error{0.03, 0.25}, loader_error{0.03, 0.15};
+// Further errors where the recorded helper threads shared cores with the computing ones: of all changes, and of another
+// bandwidth beside double buffering.
+constexpr LearnedError shared_cores_error{0.05, 0}, shared_bandwidth_error{0.15, 0};
 
 // Of a prediction whose step is `ratio` times the measured one, as a part of it. Nothing for a kind without such runs,
 // or whose runs disagree.
 std::optional<double> learned_error(const Changes& changes, std::optional<GradientSchedule> recorded,
-                                    double bytes_per_value, double ratio) {
+                                    double bytes_per_value, double ratio, bool shares_cores) {
   Changes others = changes;
   double squares = 0;
   const double moved = std::log(std::max(ratio, rounding));
@@ -96,6 +99,9 @@ std::optional<double> learned_error(const Changes& changes, std::optional<Gradie
     if (changed) squares += error.of_step * error.of_step + std::pow(error.of_change * moved, 2);
   };
   take(!std::exchange(others.relieved, {}).empty(), relief_error);
+  take(shares_cores, shared_cores_error);
+  take(shares_cores && recorded == GradientSchedule::double_buffering && changes.byte_time != 1,
+       shared_bandwidth_error);
   take(std::exchange(others.byte_time, 1) != 1, bandwidth_error);
   take(std::exchange(others.batch, 1) != 1, batch_error);
   take(std::exchange(others.loader, 1) != 1, loader_error);
@@ -194,8 +200,14 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
   measured_s_ = prediction_parts::mean_of(measured);
   median_s_ = prediction_parts::median_of(std::move(measured));
-  sharing_ =
-      core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
+  if (!gradient_tracks(program_).streams) {  // which would need no core
+    sharing_ =
+        core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
+  }
+  if (can_rebuild()) {
+    const Variation same = varied({}, true);
+    rebuilt_ = replay(*same.program, costs_, same.variant);
+  }
 }
 
 std::vector<std::size_t> Predictor::steady() const {
@@ -280,13 +292,31 @@ double Predictor::bytes_factor(const Changes& changes) const {
   return changes.bytes_per_value ? *changes.bytes_per_value / setup_.bytes_per_value : 1;
 }
 
+// Whether the model can put together the recorded averaging of gradients beside computation.
+bool Predictor::can_rebuild() const {
+  if (schedule_ == GradientSchedule::overlap) return setup_.bucket_bytes.has_value();
+  return schedule_ == GradientSchedule::double_buffering && sharing_.any();
+}
+
 // Whether the gradients are averaged at other times.
 bool Predictor::reschedules(const Changes& changes) const {
   if (!schedule_) return false;
   const GradientSchedule schedule = changes.schedule.value_or(*schedule_);
+  const bool other_bytes = bytes_factor(changes) != 1;
   // Fewer bytes fill fewer buckets.
-  const bool other_buckets = schedule == GradientSchedule::overlap && bytes_factor(changes) != 1;
-  return schedule != *schedule_ || changes.bucket_bytes || other_buckets;
+  const bool other_buckets = schedule == GradientSchedule::overlap && other_bytes;
+  // Work and transfers that share cores take other times from each other where one of them changes.
+  const bool other_sharing =
+      schedule == *schedule_ && can_rebuild() && sharing_.any() && !changes.free_communication &&
+      (other_bytes || changes.batch != 1 || changes.byte_time != 1 || changes.latency != 1 || !changes.faster.empty());
+  return schedule != *schedule_ || changes.bucket_bytes || other_buckets || other_sharing;
+}
+
+// The replay that a changed one is compared with. Where the model puts together the averaging of gradients anew, in the
+// recorded schedule, that is the recorded one put together likewise: what the model says wrongly of both then cancels.
+const Replayed& Predictor::base_of(const Changes& changes) const {
+  const bool same = !changes.schedule || changes.schedule == schedule_;
+  return rebuilt_ && same && reschedules(changes) ? *rebuilt_ : base_;
 }
 
 // Whether other bytes leave the rescheduled gradients in their places: they are not divided into buckets, and no core
@@ -303,7 +333,7 @@ bool Predictor::in_one_program(const Changes& a, const Changes& b) const {
   return a == other && bytes_move_nothing(a);
 }
 
-Predictor::Variation Predictor::varied(const Changes& changes) const {
+Predictor::Variation Predictor::varied(const Changes& changes, bool rebuilt) const {
   using namespace prediction_parts;
   Variation out;
   WorkFactors& work = out.variant.work;
@@ -331,7 +361,7 @@ Predictor::Variation Predictor::varied(const Changes& changes) const {
     });
   }
   if (changes.balanced) with_work(program_, [&](const RankWork& now) { balance_ranks(work, now); });
-  if (reschedules(changes)) {
+  if (rebuilt || reschedules(changes)) {
     GradientPlan plan{.schedule = changes.schedule.value_or(*schedule_),
                       .bytes_factor = bytes_move_nothing(changes) ? 1 : bytes_factor(changes),
                       .ready = ready_};
@@ -376,15 +406,14 @@ TransferCost Predictor::transfer_cost(const Changes& changes) const {
   return {fitted->latency_ns * changes.latency, fitted->ns_per_byte * changes.byte_time};
 }
 
-// A run that was recorded with helper threads shows in its own work what they cost.
+// The recorded work of double buffering shows what its helper threads cost.
 bool Predictor::shares_cores(const Changes& changes) const {
-  return schedule_ == GradientSchedule::blocking && !changes.free_communication && sharing_.any();
+  return schedule_ != GradientSchedule::double_buffering && !changes.free_communication && sharing_.any();
 }
 
 // The recorded computation and transfers of double buffering took longer because they shared cores.
 bool Predictor::stops_sharing(const Changes& changes) const {
-  return schedule_ == GradientSchedule::double_buffering && !changes.free_communication && sharing_.any() &&
-         changes.schedule.value_or(*schedule_) != *schedule_;
+  return schedule_ == GradientSchedule::double_buffering && !changes.free_communication && sharing_.any();
 }
 
 // By how much, as parts of the recorded transfers and of the recorded work.
@@ -480,7 +509,8 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
                                  const Replayed& after) const {
   using namespace prediction_parts;
   const std::vector<std::size_t> indices = steady();
-  const auto base = chosen(base_.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
+  const Replayed& before = base_of(changes);
+  const auto base = chosen(before.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
   Prediction out;
   out.ratio = mean_of(fresh) / std::max(mean_of(base), 1e-9);
   out.step_s = measured_s_ * out.ratio;
@@ -489,7 +519,8 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   std::vector<double> measured;
   for (const std::size_t i : indices) measured.push_back(program_.iterations[i].recorded_ns);
-  if (const auto error = learned_error(changes, schedule_, setup_.bytes_per_value, out.ratio)) {
+  const bool shares_cores = &before != &base_ && sharing_.any();
+  if (const auto error = learned_error(changes, schedule_, setup_.bytes_per_value, out.ratio, shares_cores)) {
     if (const auto of = factor_interval(measured, base, fresh, relief_ns, *error)) {
       out.ci95 = Interval{out.step_s * of->factor.low, out.step_s * of->factor.high};
       out.ci95_of_change = of->of_change;
@@ -500,7 +531,7 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
   out.alters_training = changes.bytes_per_value.value_or(setup_.bytes_per_value) < setup_.bytes_per_value ||
                         (changes.schedule == GradientSchedule::double_buffering && schedule_ != changes.schedule) ||
                         changes.batch != 1 || changes.ranks;
-  out.moved = moved_parts(mean_of(base_.parts, indices), mean_of(after.parts, indices), measured_s_);
+  out.moved = moved_parts(mean_of(before.parts, indices), mean_of(after.parts, indices), measured_s_);
   return out;
 }
 

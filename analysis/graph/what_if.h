@@ -103,7 +103,10 @@ class Predictor {
   bool bytes_move_nothing(const Changes& changes) const;
   bool in_one_program(const Changes& a, const Changes& b) const;
   double bytes_factor(const Changes& changes) const;
-  Variation varied(const Changes& changes) const;
+  bool can_rebuild() const;
+  const Replayed& base_of(const Changes& changes) const;
+  // Its gradients are put together anew where reschedules() says so, or always.
+  Variation varied(const Changes& changes, bool rebuilt = false) const;
   Prediction prediction(const Changes& changes, const std::vector<double>& relief_ns, const Replayed& after) const;
   CollectiveTime time_of(const Changes& changes, double bytes_factor) const;
   static MessageTime message_time_of(const Changes& changes);
@@ -122,6 +125,7 @@ class Predictor {
   Readiness ready_;
   CrossFit costs_;
   Replayed base_;
+  std::optional<Replayed> rebuilt_;  // the unchanged run, its averaging of gradients put together by the model
   // Of the replays with each draw of the transfers.
   std::vector<double> replayed_ns_;  // the steady iterations
   double replayed_waiting_share_ = 0;

@@ -138,7 +138,8 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
         "neither the measured median step nor its replay is exact.");
   }
   const TrainingSetup setup = training_setup(run);
-  if (predictor.sharing().any() && predictor.schedule() == GradientSchedule::blocking && setup.other_updater.empty()) {
+  const bool shares = predictor.schedule() && *predictor.schedule() != GradientSchedule::double_buffering;
+  if (predictor.sharing().any() && shares && setup.other_updater.empty()) {
     limits.push_back(
         std::string(
             "The ranks have no core to spare for threads that communicate beside computation. Overlap and double "

@@ -9,9 +9,10 @@ change, or SETTING:CHANGE; without any, all run. The settings "learn" are those 
 "judge" are others. Networks of limited rate need root. With --runs, the runs stay in the folder, and those that it has are not
 recorded again, so that another version of the program can be judged by them.
 
-Printed are the errors as parts of the measured step (the mean of B over the rounds), √mean(e² − SE²) (SE: of that mean, from how
-much runs of equal jobs differ), the share of predictions within max(10 %, 2 SE), that of intervals that hold the measured step (and of those that do with
-2 SE of it), their median half width, and, where the change saves 5 % or more, whether the report gives advice, and what comes of following it.
+Printed are the errors e as parts of the measured step (the mean of B over the rounds), √mean(e² − SE²), the share of predictions
+within max(10 %, 2 SE), that of intervals that hold the measured step, and their median half width. SE is that of e, from how much runs
+of equal jobs differ: of one run A, from which the step is predicted, and of the mean of B. Where the change saves 5 % or more, it is
+printed whether the report gives advice, and what comes of following it.
 """
 import argparse
 import dataclasses
@@ -65,6 +66,8 @@ SETTINGS = {
               "transformer": ddp("transformer", 128, 16), "narrow": ddp("convolutions", 16, 48),
               "thin": ddp("perceptron", 512, 128)},
 }
+OVERLAP = dict(rate=1, updater="overlap", bucket_mb=0.25)
+DOUBLE_BUFFERING = dict(rate=1, updater="double_buffering")
 # By the name of the change: which jobs, what A is, what B is, and whatif's option.
 CHANGES = {
     "slow-rank": ("all", dict(slow=(1, 30, 1)), dict(slow=()), "--relieve 1"),
@@ -75,9 +78,14 @@ CHANGES = {
     "fp16": ("all", dict(rate=1), dict(rate=1, fp16=True), "--fp16"),
     "overlap": ("ours", dict(rate=1), dict(rate=1, updater="overlap", bucket_mb=0.25), "--overlap --bucket-mb 0.25"),
     "double-buffering": ("ours", dict(rate=1), dict(rate=1, updater="double_buffering"), "--double-buffering"),
-    "no-overlap": ("ours", dict(rate=1, updater="overlap", bucket_mb=0.25), dict(updater="allreduce", bucket_mb=0),
-                   "--blocking"),
-    "no-double-buffering": ("ours", dict(rate=1, updater="double_buffering"), dict(updater="allreduce"), "--blocking"),
+    "no-overlap": ("ours", OVERLAP, dict(updater="allreduce", bucket_mb=0), "--blocking"),
+    "no-double-buffering": ("ours", DOUBLE_BUFFERING, dict(updater="allreduce"), "--blocking"),
+    "overlap, fp16": ("ours", OVERLAP, dict(fp16=True), "--fp16"),
+    "overlap, twice-bandwidth": ("ours", OVERLAP, dict(rate=2), "--bandwidth 2"),
+    "overlap, half-batch": ("ours", OVERLAP, dict(batch=0.5), "--batch 0.5"),
+    "double-buffering, fp16": ("ours", DOUBLE_BUFFERING, dict(fp16=True), "--fp16"),
+    "double-buffering, twice-bandwidth": ("ours", DOUBLE_BUFFERING, dict(rate=2), "--bandwidth 2"),
+    "double-buffering, half-batch": ("ours", DOUBLE_BUFFERING, dict(batch=0.5), "--batch 0.5"),
     "twice-batch": ("all", {}, dict(batch=2), "--batch 2"),
     "half-batch": ("all", {}, dict(batch=0.5), "--batch 0.5"),
 }
@@ -187,7 +195,7 @@ def loop(loops, name, job, change, rounds):
     b = scaled(a, other)
     out = []
     for number in range(rounds):
-        place = f"{name}-{change}-{number}"
+        place = f"{name}-{change}-{number}".replace(", ", "-")
         run = loops.record(a, place + "a")
         predicted = loops.what_if(run, options)
         listed = loops.what_if(run)
@@ -235,6 +243,10 @@ def spread_of_runs(rows):
     return spread
 
 
+def half_width(row):
+    return (row["interval"][1] - row["interval"][0]) / 2 / row["predicted"]
+
+
 def summary(rows):
     spread = spread_of_runs(rows)
     print(f"\nmeans of runs of equal jobs differ by {spread[False]:.1%} (the trainer) and {spread[True]:.1%} (PyTorch)")
@@ -249,23 +261,22 @@ def summary(rows):
         row["own_b"], row["b"] = row["b"], statistics.geometric_mean(measured)
         row["e"] = row["predicted"] / row["b"] - 1
         row["moved"] = row["a"] / row["b"] - 1
-        row["se"] = spread[row["jobs"]["b"].torch] / math.sqrt(len(measured))
+        row["se_b"] = spread[row["jobs"]["b"].torch] / math.sqrt(len(measured))
+        row["se"] = math.hypot(spread[row["jobs"]["a"].torch], row["se_b"])
     root = lambda values: math.sqrt(max(0, statistics.fmean(values)))
-    print(f"\n{'change':20} {'n':>3} {'rms e':>7} {'mean e':>7} {'SE':>6} {'rms moved':>9} {'intervals':>9} {'hold':>5} "
-          f"{'± 2 SE':>6} {'half':>6}")
+    print(f"\n{'change':33} {'n':>3} {'rms e':>7} {'mean e':>7} {'SE':>6} {'rms moved':>9} {'intervals':>9} {'hold':>5} "
+          f"{'half':>6}")
     for change in [*CHANGES, None]:
         some = [row for row in good if change in (None, row["change"])]
         if not some:
             continue
         intervals = [row for row in some if row["interval"]]
         hold = [row["interval"][0] <= row["b"] <= row["interval"][1] for row in intervals]
-        near = [abs(math.log(row["b"] / row["predicted"])) <= math.hypot(math.log(row["interval"][1] / row["predicted"]),
-                                                                         2 * row["se"]) for row in intervals]
-        half = [(row["interval"][1] - row["interval"][0]) / 2 / row["predicted"] for row in intervals]
-        print(f"{change or 'all':20} {len(some):3} {root([row['e']**2 - row['se']**2 for row in some]):7.1%} "
+        half = [half_width(row) for row in intervals]
+        print(f"{change or 'all':33} {len(some):3} {root([row['e']**2 - row['se']**2 for row in some]):7.1%} "
               f"{statistics.fmean(row['e'] for row in some):+7.1%} {root([row['se']**2 for row in some]):6.1%} "
               f"{root([row['moved']**2 for row in some]):9.1%} {len(intervals):9} "
-              f"{sum(hold) / max(len(hold), 1):5.0%} {sum(near) / max(len(near), 1):6.0%} {statistics.median(half) if half else 0:6.1%}")
+              f"{sum(hold) / max(len(hold), 1):5.0%} {statistics.median(half) if half else 0:6.1%}")
     of_loops = {True: {}, False: {}}  # by whether PyTorch trains
     for row in good:
         errors = of_loops[row["jobs"]["b"].torch].setdefault(row["loop"], [])
@@ -280,13 +291,19 @@ def summary(rows):
               f"{root([e**2 - se**2 for e, se in means]):.1%}, "
               f"{sum(abs(e) <= max(0.1, 2 * se) for e, se in means)} of {len(means)} loops within max(10 %, 2 SE)")
     near = [abs(row["e"]) <= max(0.1, 2 * row["se"]) for row in good]
+    near_b = [abs(row["e"]) <= max(0.1, 2 * row["se_b"]) for row in good]
+    print(f"with the SE of B alone: {root([row['e']**2 - row['se_b']**2 for row in good]):.1%}, "
+          f"within max(10 %, 2 SE): {sum(near_b) / len(near_b):.0%}")
+    widths = [half_width(row) / max(0.05, 2 * row["se"]) for row in good if row["interval"]]
+    if widths:
+        print(f"median half width ÷ max(5 %, 2 SE): {statistics.median(widths):.2f}")
     large = [row for row in good if abs(row["b"] / row["a"] - 1) >= 0.1]
     print(f"\n{len(good)} of {len(rows)} predicted; within max(10 %, 2 SE): {sum(near) / len(near):.0%}; "
           f"{len(large)} change the step by 10 % or more, error ÷ that of no change "
           f"{root([row['e']**2 for row in large]) / max(root([row['moved']**2 for row in large]), 1e-9):.2f}")
     advised = [row for row in rows if "advice" in row]
     tried = [row for row in advised if row["advice"].get("step")]
-    faster = [row["advice"]["step"] < row["a"] * (1 - 2 * row.get("se", 0.02)) for row in tried]
+    faster = [math.log(row["a"] / row["advice"]["step"]) > 2 * math.sqrt(2) * spread[row["jobs"]["a"].torch] for row in tried]
     print(f"advice in {sum(row['advice']['given'] for row in advised)} of {len(advised)} runs with a remedy of 5 % or more; "
           f"followed in {len(tried)}, faster by more than 2 SE in {sum(faster)}")
 
@@ -318,7 +335,7 @@ def main():
                     text = row.get("error") or "predicted {:.1f} ms {}".format(
                         1e3 * row["predicted"], "({:.1f} to {:.1f})".format(
                             1e3 * row["interval"][0], 1e3 * row["interval"][1]) if row["interval"] else "")
-                    print(f"{row['loop']:32} {1e3 * row.get('a', 0):7.1f} → {1e3 * row.get('b', 0):7.1f} ms, {text} "
+                    print(f"{row['loop']:45} {1e3 * row.get('a', 0):7.1f} → {1e3 * row.get('b', 0):7.1f} ms, {text} "
                           f"{100 * (row['predicted'] / row['b'] - 1) if 'predicted' in row else 0:+.1f} % "
                           f"{row.get('advice', '')}", flush=True)
     summary(rows)
