@@ -204,10 +204,7 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
     sharing_ =
         core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
   }
-  if (can_rebuild()) {
-    const Variation same = varied({}, true);
-    rebuilt_ = replay(*same.program, costs_, same.variant);
-  }
+  rebuild();
 }
 
 std::vector<std::size_t> Predictor::steady() const {
@@ -292,10 +289,20 @@ double Predictor::bytes_factor(const Changes& changes) const {
   return changes.bytes_per_value ? *changes.bytes_per_value / setup_.bytes_per_value : 1;
 }
 
-// Whether the model can put together the recorded averaging of gradients beside computation.
-bool Predictor::can_rebuild() const {
-  if (schedule_ == GradientSchedule::overlap) return setup_.bucket_bytes.has_value();
-  return schedule_ == GradientSchedule::double_buffering && sharing_.any();
+// Puts together the recorded averaging of gradients beside computation. Where the model comes to far more or fewer
+// buckets, their size is not the one that the run's description states. (It counts the least ones, too, which the
+// recorded gradients leave out.)
+void Predictor::rebuild() {
+  const bool overlaps = schedule_ == GradientSchedule::overlap && setup_.bucket_bytes;
+  if (!overlaps && (schedule_ != GradientSchedule::double_buffering || !sharing_.any())) return;
+  const auto buckets = [](const ReplayProgram& program) {
+    return static_cast<double>(std::ranges::count_if(
+        program.collectives, [](const ReplayCollective& of) { return of.gradient && of.arrivals > 0; }));
+  };
+  const Variation same = varied({}, true);
+  const double times = buckets(*same.program) / buckets(program_);
+  if (times < 0.5 || times > 2) return;
+  rebuilt_ = replay(*same.program, costs_, same.variant);
 }
 
 // Whether the gradients are averaged at other times.
@@ -307,7 +314,7 @@ bool Predictor::reschedules(const Changes& changes) const {
   const bool other_buckets = schedule == GradientSchedule::overlap && other_bytes;
   // Work and transfers that share cores take other times from each other where one of them changes.
   const bool other_sharing =
-      schedule == *schedule_ && can_rebuild() && sharing_.any() && !changes.free_communication &&
+      schedule == *schedule_ && rebuilt_ && sharing_.any() && !changes.free_communication &&
       (other_bytes || changes.batch != 1 || changes.byte_time != 1 || changes.latency != 1 || !changes.faster.empty());
   return schedule != *schedule_ || changes.bucket_bytes || other_buckets || other_sharing;
 }

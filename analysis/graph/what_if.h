@@ -103,7 +103,7 @@ class Predictor {
   bool bytes_move_nothing(const Changes& changes) const;
   bool in_one_program(const Changes& a, const Changes& b) const;
   double bytes_factor(const Changes& changes) const;
-  bool can_rebuild() const;
+  void rebuild();
   const Replayed& base_of(const Changes& changes) const;
   // Its gradients are put together anew where reschedules() says so, or always.
   Variation varied(const Changes& changes, bool rebuilt = false) const;
