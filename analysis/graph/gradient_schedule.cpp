@@ -7,7 +7,7 @@
 namespace paceline::analysis {
 namespace schedule_parts {
 
-constexpr double first_bucket_bytes = 1048576;
+constexpr double first_bucket_bytes = 1048576, most_buckets = 1000;
 
 // Takes the averaging of gradients out of the program. The tracks that compute keep their items, of which Insertion
 // copies those that stay.
@@ -83,7 +83,8 @@ class Insertion {
     if (plan_.schedule != GradientSchedule::overlap) return {1};
     std::vector<double> ends;
     const auto limit = [&] {
-      return (ends.empty() ? std::min(first_bucket_bytes, plan_.bucket_bytes) : plan_.bucket_bytes) / all;
+      const double bytes = ends.empty() ? std::min(first_bucket_bytes, plan_.bucket_bytes) : plan_.bucket_bytes;
+      return std::max(1 / most_buckets, bytes / all);  // a trace may state any size, or none that is a number
     };
     if (!plan_.ready.layers) {
       double end = 0;

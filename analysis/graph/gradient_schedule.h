@@ -26,7 +26,7 @@ struct Readiness {
 struct GradientPlan {
   GradientSchedule schedule = GradientSchedule::blocking;
   double bytes_factor = 1;         // of the gradient's bytes to those recorded
-  double bucket_bytes = 26214400;  // of overlap; the first bucket has 1 MiB at most
+  double bucket_bytes = 26214400;  // of overlap; the first bucket has 1 MiB at most, and there are 1,000 at most
   Readiness ready = {};
   CoreSharing cores = {};      // of the ranks and their helper threads; without `taken`, none are shared
   TransferCost transfer = {};  // of a bucket without computation beside it

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/graph/what_if.h"
 #include "analysis/trace/builder.h"
 #include "tests/unit/analysis/buckets_in_flight.h"
@@ -193,6 +195,12 @@ TEST_P(OverlapTest, BucketsOfAnotherSizeThanSaidAreNotPutTogether) {
     EXPECT_NEAR(step_ms(changes, 26214400), 10 + 20 + 2.86 + 5, 0.1);
   } else {
     EXPECT_GT(step_ms(changes, 26214400), measured_ms + 2);
+  }
+}
+
+TEST_P(OverlapTest, AStatedBucketSizeMayBeAnything) {
+  for (const double bytes : {0.0, -1.0, 1e-9, std::nan("")}) {
+    EXPECT_NEAR(step_ms({.schedule = GradientSchedule::blocking}, bytes), 10 + 20 + 6 + 5, 0.1) << bytes;
   }
 }
 
