@@ -310,8 +310,8 @@ bool Predictor::reschedules(const Changes& changes) const {
   if (!schedule_) return false;
   const GradientSchedule schedule = changes.schedule.value_or(*schedule_);
   const bool other_bytes = bytes_factor(changes) != 1;
-  // Fewer bytes fill fewer buckets.
-  const bool other_buckets = schedule == GradientSchedule::overlap && other_bytes;
+  // Fewer bytes fill fewer buckets, where their size is known.
+  const bool other_buckets = rebuilt_ && schedule == GradientSchedule::overlap && other_bytes;
   // Work and transfers that share cores take other times from each other where one of them changes.
   const bool other_sharing =
       schedule == *schedule_ && rebuilt_ && sharing_.any() && !changes.free_communication &&
