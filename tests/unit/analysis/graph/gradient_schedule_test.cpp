@@ -161,7 +161,7 @@ class OverlapTest : public ::testing::TestWithParam<double> {
  protected:
   OverlapTest()
       : trace_(trace_of({.how = InFlight::helper, .buckets = 13, .delay_ms = 0, .busy = true})), index_(trace_) {}
-  // The run's description states that its buckets have so many bytes.
+  // `bucket_bytes` is the size that the run's description states.
   double step_ms(const Changes& changes, double bucket_bytes = 4e6) const {
     const Predictor predictor(index_, dependency_graph(index_),
                               {.bucket_bytes = bucket_bytes, .cpus = {.machines = {{{0, 1}, GetParam()}}}});
@@ -187,8 +187,8 @@ TEST_P(OverlapTest, OtherBucketsAreComparedWithTheRecordedSizeInTheSameModel) {
   EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 4e6}), measured_ms, 0.01);
 }
 
-// Buckets of 25 MiB would end after 1 MiB, 26.2 and 24.7 MB, and the last one takes 2.86. A run of which that is said,
-// but which sent 13, is compared as it was recorded, and with 16 bits still sends 13.
+// Buckets of 25 MiB would end after 1 MiB, 26.2 and 24.7 MB, and the last one takes 2.86. Where the description
+// states this size although 13 buckets were sent, the run is compared as it was recorded, and 16 bits leave it 13.
 TEST_P(OverlapTest, BucketsOfAnotherSizeThanSaidAreNotPutTogether) {
   const Changes changes{.bucket_bytes = 26214400};
   EXPECT_NEAR(step_ms({.bytes_per_value = 2}, 26214400), measured_ms - 3.0 / 13, 0.01);
