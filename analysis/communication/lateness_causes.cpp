@@ -19,9 +19,11 @@ constexpr std::size_t fewest_repeats = 3, fewest_long_repeats = 5;  // of a peri
 constexpr std::size_t longest_folded_period = 256, longest_short_period = 8;
 // A rank is late in every p-th iteration if these iterations differ from the others by `clear_period` standard errors,
 // which is far beyond the best of all periods and phases by chance, and if the lateness in the others is less than the
-// share `elsewhere` of that in these. Long periods are many, and few iterations repeat them: most of these must be
-// late.
+// share `elsewhere` of that in these. No other place in the period may be late or early by that share: a wave is noise.
+// Long periods are many, and few iterations repeat them: most of these must be late, and some other place is off by
+// chance.
 constexpr double clear_period = 4.5, clear_long_period = 6, elsewhere = 1.0 / 3, most_repeats = 0.75;
+constexpr double clear_other_place = 4;  // standard errors, in a long period
 
 // The iteration with this number, or nullptr. Numbers rise.
 const Iteration* numbered(std::span<const Iteration> iterations, std::int64_t number) {
@@ -76,9 +78,10 @@ Period folded_period(std::span<const double> behind) {
   for (std::size_t period = 2; period <= longest_folded_period; ++period) {
     const bool is_long = period > longest_short_period;
     if (behind.size() < (is_long ? fewest_long_repeats : fewest_repeats) * period) break;
+    std::vector<double> sums(period), counts(period);
+    for (std::size_t i = 0; i < behind.size(); ++i) sums[i % period] += behind[i], ++counts[i % period];
     for (std::size_t first = 0; first < period; ++first) {
-      double inside = 0, count = 0;
-      for (std::size_t i = first; i < behind.size(); i += period) inside += behind[i], ++count;
+      const double inside = sums[first], count = counts[first];
       const double late = inside / count, other = (sum - inside) / (n - count);
       const double variance = (squares - count * late * late - (n - count) * other * other) / (n - 2);
       const double errors = (late - other) / std::sqrt(std::max(variance, 0.0) * (1 / count + 1 / (n - count)));
@@ -86,6 +89,12 @@ Period folded_period(std::span<const double> behind) {
       if (is_long && (errors < clear_long_period || repeats_above(late / 2, period, first) < most_repeats * count)) {
         continue;
       }
+      const double chance = is_long ? clear_other_place * std::sqrt(std::max(variance, 0.0) / count) : 0;
+      bool is_wave = false;
+      for (std::size_t of = 0; of < period; ++of) {
+        is_wave |= of != first && std::abs(sums[of] / counts[of]) > std::max(elsewhere * late, chance);
+      }
+      if (is_wave) continue;
       clearest = errors, best = {period, first};
     }
   }

@@ -14,6 +14,7 @@ namespace block_contrast_parts {
 constexpr double block_times = 1.5;    // least length of a block, in autocorrelation times
 constexpr double least_block = 3;      // iterations: what recurs every few iterations is in each block
 constexpr double cautious_errors = 3;  // standard errors added to the estimate of how alike neighbouring blocks are
+constexpr std::size_t longer = 3;      // times a block: of the blocks that show how alike neighbouring blocks are
 constexpr double usual_blocks = 40;    // a block is longer where the run is
 constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
 constexpr double fewest_blocks = 5;            // fewer do not show their own spread
@@ -89,6 +90,12 @@ class Contrasts {
     }
   }
   std::size_t compared() const { return compared_.size(); }
+  // The sum of the variances of the columns' means.
+  double variance() const {
+    double sum = 0;
+    for (const std::uint32_t c : compared_) sum += variances_[c];
+    return sum;
+  }
 
   // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
   // variance of the mean is that of the blocks times `factor`. p_of(t) is the p-value of a mean t standard errors
@@ -133,6 +140,16 @@ class Contrasts {
   std::vector<double> variances_;  // of each column's means
 };
 
+// By how much the variance of the run's mean is at most above the one that the blocks show, as longer blocks show it:
+// with blocks of length b, a share that is inversely proportional to b is missing. Neighbouring values that are alike
+// because of waves of a few iterations do not make longer blocks alike.
+double shown_beyond_blocks(const Contrasts& blocks, const Contrasts& longer_blocks, double count) {
+  const double degrees = overlap_degrees * (count / longer - 1) * static_cast<double>(blocks.compared() - 1);
+  const double ratio = longer_blocks.variance() / (count / longer - 1) / (blocks.variance() / (count - 1));
+  const double upper = ratio * std::exp(cautious_errors * std::sqrt(2 / degrees));
+  return std::max(1.0, (longer * upper - 1) / (longer - 1));
+}
+
 template <typename POf>
 void accuse(Contrasts& comparison, double factor, const POf& p_of, BlockContrasts& result) {
   result.tests = comparison.compared();
@@ -174,10 +191,15 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   // A short run is judged only if its autocorrelation time looks small, so in the runs that are judged the true time is
   // often larger than the estimate.
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
+  double beyond = variance_beyond_blocks(cautious_time, result.block);
+  if (beyond > 1 && blocks >= longer * fewest_blocks && comparison.variance() > 0) {
+    const Contrasts longer_blocks(block_means(values, columns, longer * result.block), columns, left_out);
+    beyond = std::min(beyond, shown_beyond_blocks(comparison, longer_blocks, blocks));
+  }
   const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
   accuse(
-      comparison, variance_beyond_blocks(cautious_time, result.block) / (blocks - 1),
-      [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); }, result);
+      comparison, beyond / (blocks - 1), [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); },
+      result);
   return result;
 }
 

@@ -37,12 +37,14 @@ constexpr double step_ns = 1e8, noise_ns = 2e7;
 
 // What the report computes of a run: one blocking allreduce in each iteration, the first tenth left out as warm-up.
 struct Run {
+  std::vector<Kind> kinds;  // of the ranks
   LatenessTable table;
   LatenessTest late, irregular;
   StepChangeTest change;
 
   Run(const Job& job, Engine& engine, bool watch = false) {
-    const std::vector<LatenessRow> rows = rows_of(job, work_of(job, engine));
+    kinds = judge::kinds_of(job, engine);
+    const std::vector<LatenessRow> rows = rows_of(job, work_of(job, kinds, engine));
     for (std::size_t i = job.iterations / 10; i < job.iterations; ++i) {
       add_iteration(table, static_cast<std::int64_t>(i), rows[i]);
     }
@@ -115,23 +117,40 @@ struct Power {
   std::size_t judged = 0, right = 0, named = 0, another = 0;  // right: named, with its pattern
 };
 
-// The last rank beside the others, without the noisy one: the mean, and the variance of an iteration. In standard
-// deviations.
-struct Contrast {
-  double mean = 0, variance = 0;
-};
-Contrast contrast_of(const LatenessTable& table, Kind kind) {
-  const std::size_t first = kind == Kind::unequal && table.ranks > 2 ? 1 : 0;  // rank 0 has the noise
-  double sum = 0, squares = 0;
-  for (std::size_t i = 0; i < table.iterations(); ++i) {
-    const double* late = &table.late_ns[i * table.ranks];
-    const double others = std::accumulate(late + first, late + table.ranks - 1, 0.0);
-    const double value = (late[table.ranks - 1] - others / static_cast<double>(table.ranks - 1 - first)) / noise_ns;
-    sum += value, squares += value * value;
+// How uncertain the mean lateness of a rank is beside that of the others without the noisy one, by the rank's kind of
+// noise, from sound runs. In standard deviations.
+class ContrastErrors {
+ public:
+  void add(const Run& run, Kind kind) {
+    const LatenessTable& table = run.table;
+    const std::size_t first = kind == Kind::unequal && table.ranks > 2 ? 1 : 0;  // rank 0 has the noise
+    const auto n = static_cast<double>(table.iterations()), others = static_cast<double>(table.ranks - 1 - first);
+    std::vector<double> sums(table.ranks), squares(table.ranks);
+    for (std::size_t i = 0; i < table.iterations(); ++i) {
+      const std::span late = std::span(table.late_ns).subspan(i * table.ranks, table.ranks);
+      const double all = std::accumulate(late.begin() + static_cast<std::ptrdiff_t>(first), late.end(), 0.0);
+      for (std::size_t r = first; r < table.ranks; ++r) {
+        const double value = (late[r] - (all - late[r]) / others) / noise_ns;
+        sums[r] += value, squares[r] += value * value;
+      }
+    }
+    for (std::size_t r = first; r < table.ranks; ++r) {
+      Sums& of = of_kind_[static_cast<std::size_t>(run.kinds[r])];
+      const double mean = sums[r] / n;
+      ++of.count, of.squares += mean * mean, of.independent += (squares[r] / n - mean * mean) / n;
+    }
   }
-  const auto n = static_cast<double>(table.iterations());
-  return {sum / n, squares / n - sum / n * sum / n};
-}
+  double of(std::size_t kind) const {
+    const Sums& sums = of_kind_[kind];
+    return sums.count == 0 ? 0 : std::sqrt(std::max(sums.squares, sums.independent) / sums.count);
+  }
+
+ private:
+  struct Sums {
+    double count = 0, squares = 0, independent = 0;  // squares: of the means, whose true value is 0
+  };
+  std::array<Sums, judge::kinds.size()> of_kind_;
+};
 
 bool right_pattern(const Run& run, const Job& job) {
   const LatenessPattern pattern = lateness_pattern(run.table, static_cast<std::uint32_t>(run.table.ranks - 1));
@@ -153,8 +172,7 @@ Power power_of(Job job, std::size_t runs, Engine& engine, bool watch) {
     const auto found = static_cast<std::size_t>(std::ranges::count_if(run.late.late, is_slow));
     power.named += found == slow;
     power.another += run.late.late.size() > found;
-    // A wave of its own makes a rank late periodically.
-    power.right += found == slow && (job.kind == Kind::periodic || right_pattern(run, job));
+    power.right += found == slow && right_pattern(run, job);
   }
   return power;
 }
@@ -179,12 +197,10 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
                     iterations);
       Job job{.kind = facts.kind, .ranks = ranks, .iterations = iterations};
       Counts cell{.runs = settings.runs};
-      double sum = 0, squares = 0, variance = 0;
+      ContrastErrors errors;
       for (std::size_t i = 0; i < settings.runs; ++i) {
         const Run run(job, engine, settings.watch);
-        const Contrast contrast = contrast_of(run.table, facts.kind);
-        sum += contrast.mean, squares += contrast.mean * contrast.mean;
-        variance += contrast.variance / static_cast<double>(run.table.iterations());
+        errors.add(run, facts.kind);
         if (!run.late.judged) {
           cell.short_accused += !run.late.late.empty();
           continue;
@@ -194,7 +210,6 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
         ++cell.judged, cell.slow += slow, cell.irregular += irregular, cell.changed += changed;
         cell.accused += slow || changed || (facts.alike && irregular);
       }
-      const auto n = static_cast<double>(settings.runs);
       const double judged = share(cell.judged, cell.runs), accused = share(cell.accused, cell.judged);
       if (settings.cells) {
         std::printf(
@@ -215,7 +230,7 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
         if (slow == Slow::rarely && iterations < 500) continue;  // five repeats of every period
         job.slow = slow;
         job.period = 3;
-        job.delay = 6 * std::sqrt(std::max(squares / n - sum / n * sum / n, variance / n));
+        for (std::size_t k = 0; k < job.delays.size(); ++k) job.delays[k] = 6 * errors.of(k);
         const Power power = power_of(job, used, engine, settings.watch);
         const double right = share(power.right, power.judged);
         if (settings.cells) {

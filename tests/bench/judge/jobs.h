@@ -126,18 +126,27 @@ struct Job {
   Kind kind = Kind::normal;
   std::size_t ranks = 4, iterations = 200;
   Slow slow = Slow::none;
-  double delay = 0;  // mean over the iterations, in standard deviations; of the last rank, and for `two` the one before
+  // Of a slow rank with each kind of noise, in standard deviations: mean over the iterations. Slow is the last rank,
+  // and for `two` the one before it.
+  std::array<double, kinds.size()> delays{};
   std::size_t period = 3;  // of every_third and rarely, in iterations
 };
 
-// The work of each rank in each iteration, row by row, in standard deviations about the same mean.
-inline std::vector<double> work_of(const Job& job, Engine& engine) {
+// The noise of each rank.
+inline std::vector<Kind> kinds_of(const Job& job, Engine& engine) {
   constexpr std::array mixture = {Kind::normal, Kind::ar_short,  Kind::periodic,   Kind::bursty,
                                   Kind::t3,     Kind::lognormal, Kind::exponential};
-  std::vector<Process> own;
-  for (std::size_t r = 0; r < job.ranks; ++r) {
-    own.emplace_back(job.kind == Kind::mixed ? mixture[engine() % mixture.size()] : job.kind, job.iterations, engine);
+  std::vector<Kind> own(job.ranks, job.kind);
+  if (job.kind == Kind::mixed) {
+    for (Kind& kind : own) kind = mixture[engine() % mixture.size()];
   }
+  return own;
+}
+
+// The work of each rank in each iteration, row by row, in standard deviations about the same mean.
+inline std::vector<double> work_of(const Job& job, const std::vector<Kind>& rank_kinds, Engine& engine) {
+  std::vector<Process> own;
+  for (const Kind kind : rank_kinds) own.emplace_back(kind, job.iterations, engine);
   const std::size_t hosts = std::clamp<std::size_t>(job.ranks / 2, 2, 4);
   std::vector<double> shared(hosts), work;
   work.reserve(job.ranks * job.iterations);
@@ -152,11 +161,12 @@ inline std::vector<double> work_of(const Job& job, Engine& engine) {
       if (job.kind == Kind::host_shared) value = std::sqrt(0.5) * (value + shared[r * hosts / job.ranks]);
       if (r == turn && (job.kind == Kind::round_robin || job.kind == Kind::rotating)) value += 3;
       const std::size_t from_last = job.ranks - 1 - r;
-      if (job.slow == Slow::constant && from_last == 0) value += job.delay;
-      if (job.slow == Slow::two && from_last < 2) value += job.delay;
+      const double delay = job.delays[static_cast<std::size_t>(rank_kinds[r])];
+      if (job.slow == Slow::constant && from_last == 0) value += delay;
+      if (job.slow == Slow::two && from_last < 2) value += delay;
       const bool periodic = job.slow == Slow::every_third || job.slow == Slow::rarely;
       if (periodic && from_last == 0 && i % job.period == phase) {
-        value += static_cast<double>(job.period) * job.delay;
+        value += static_cast<double>(job.period) * delay;
       }
       work.push_back(value);
     }

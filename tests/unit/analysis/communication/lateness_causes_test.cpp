@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -87,6 +88,15 @@ TEST(LatenessPatterns, LongTailedNoiseHasNoPeriod) {
     periodic += pattern.shape == Shape::periodic ? 1 : 0;
   }
   EXPECT_LE(periodic, 2U);
+}
+
+// The waves take 4, 5 and 4⅓ iterations, so that iterations at equal distances are late. They are early in between.
+TEST(LatenessPatterns, AWaveAboutASteadyDelayIsSteady) {
+  for (const double period : {4.0, 5.0, 13.0 / 3}) {
+    const auto wave = [&](std::size_t i) { return std::sin(2 * M_PI * static_cast<double>(i) / period + 1.5); };
+    const auto pattern = lateness_pattern(table_of(900, [&](std::size_t i) { return 20 + 100 * wave(i); }), 1);
+    EXPECT_EQ(pattern.shape, Shape::steady) << period;
+  }
 }
 
 TEST(LatenessPatterns, DelaysWithoutAPeriodAreSingle) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -170,6 +171,32 @@ TEST(Lateness, TwoSlowRanksDoNotHideEachOther) {
       test_lateness(simulate({.ranks = 6, .iterations = 60, .slow_ranks = 2, .delay = 0.1}, random), 0);
   ASSERT_EQ(test.late.size(), 2U);
   EXPECT_EQ(test.late[0].rank + test.late[1].rank, 3U);
+}
+
+// Neighbouring iterations are alike there, longer stretches are not. Each rank has a wave of its own.
+TEST(Lateness, WavesOfAFewIterationsHideNoSlowRank) {
+  constexpr std::size_t ranks = 64, iterations = 45, runs = 40;
+  Random random(3);
+  std::size_t found = 0;
+  for (std::size_t run = 0; run < runs; ++run) {
+    std::vector<double> periods(ranks), phases(ranks), arrivals(ranks), waits(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) periods[r] = 4 + 4 * random.uniform(), phases[r] = random.uniform();
+    LatenessTable table;
+    for (std::size_t i = 0; i < iterations; ++i) {
+      for (std::size_t r = 0; r < ranks; ++r) {
+        const double wave = std::sin(2 * M_PI * (static_cast<double>(i) / periods[r] + phases[r]));
+        arrivals[r] = simulation::work_ns * (1 + 0.2 * (wave + std::sqrt(0.5) * random.normal()) + (r == 1 ? 0.18 : 0));
+      }
+      LatenessRow row;
+      row.step_ns = *std::max_element(arrivals.begin(), arrivals.end());
+      for (std::size_t r = 0; r < ranks; ++r) waits[r] = row.step_ns - arrivals[r];
+      add_collective(row, arrivals, waits);
+      add_iteration(table, static_cast<std::int64_t>(i), row);
+    }
+    const LatenessTest test = test_lateness(table, 0);
+    found += test.late.size() == 1 && test.late.front().rank == 1;
+  }
+  EXPECT_GE(found, runs * 95 / 100);
 }
 
 TEST(LatenessOfHosts, NamesAHostWhoseRanksAreAllLate) {
