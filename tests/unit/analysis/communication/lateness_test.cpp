@@ -185,7 +185,7 @@ TEST(Lateness, WavesOfAFewIterationsHideNoSlowRank) {
     for (std::size_t i = 0; i < iterations; ++i) {
       for (std::size_t r = 0; r < ranks; ++r) {
         const double wave = std::sin(2 * M_PI * (static_cast<double>(i) / periods[r] + phases[r]));
-        arrivals[r] = simulation::work_ns * (1 + 0.2 * (wave + std::sqrt(0.5) * random.normal()) + (r == 1 ? 0.18 : 0));
+        arrivals[r] = simulation::work_ns * (1 + 0.2 * (wave + std::sqrt(0.5) * random.normal()) + (r == 1 ? 0.17 : 0));
       }
       LatenessRow row;
       row.step_ns = *std::max_element(arrivals.begin(), arrivals.end());
