@@ -3,6 +3,7 @@
 """Judges the intervals that `paceline report` prints for generated tables of runs whose laws are known.
 
 usage: judge_tables.py PACELINE [--tables 1000] [--seed 1] [--law NAME]
+       judge_tables.py --bounds
 
 Eight programs, each with a law and a noise of its own, are drawn as CSV tables. Every interval of a law or a prediction
 is compared with the truth, with its own estimate, and with an oracle: the interval of the weighted least squares
@@ -11,6 +12,11 @@ them do not hold their estimate, the median of width ÷ oracle's width, and in h
 is not that of the table may be chosen; its predictions count all the same, because the reader sees them. The exit status
 is 1 if an interval lacks its estimate, or if intervals of a figure hold the truth in less than 93 % and three standard
 errors.
+
+--bounds prints, for the laws with two parameters, how far the nearest law of the other form is: d, in standard deviations
+of the times. An interval that holds the truth of each of the two laws in 95 % leaves out that of the other one with
+probability Φ(d − 1.645) at most (J. Neyman and E. S. Pearson, 1933), so it holds both in at least 0.95 − Φ(d − 1.645). If
+that is half or more, the median width is at least the distance of the two truths, even if the noise is known.
 """
 import argparse
 import json
@@ -110,6 +116,36 @@ def oracle_width(law, figure):
     return 2 * 1.96 * math.sqrt(sum(a * b for a, b in zip(slope, solve(information, slope))))
 
 
+def nearest(law, form):
+    """The law of the form whose times are the nearest to those of a law: its time by ranks, and the distance d."""
+    time, parameters, _, _, _, deviation, repeats = law
+    terms = [[form(n, *p) / time(n, *parameters) for p in ((0, 0), (1, 0), (0, 1))] for n in RANKS]
+    rows = [[one, share - one, growth - one] for one, share, growth in terms]  # time = one + s share + c growth
+    best = None
+    for used in ([0, 1, 2], [0, 1], [0, 2], [0]):  # the parameters are at least 0
+        matrix = [[sum(row[a] * row[b] for row in rows) for b in used] for a in used]
+        found = dict(zip(used, solve(matrix, [sum(row[a] for row in rows) for a in used])))
+        squares = sum((1 - sum(row[a] * value for a, value in found.items())) ** 2 for row in rows)
+        if min(found.values()) >= 0 and (best is None or squares < best[0]):
+            best = squares, [found.get(a, 0) / found[0] for a in (1, 2)]
+    return lambda n: form(n, *best[1]), math.sqrt(best[0] * max(repeats, 1)) / deviation
+
+
+def print_bounds():
+    for name, law in LAWS.items():
+        time, parameters = law[:2]
+        if len(parameters) < 2:
+            continue
+        other, distance = nearest(law, usl if time is logarithmic else logarithmic)
+        both = 0.95 - statistics.NormalDist().cdf(distance - 1.645)
+        line = f"{name:20} d = {distance:4.2f}, holds both in {100 * max(both, 0):4.1f} %"
+        for n in (2 * RANKS[-1], 4 * RANKS[-1]):
+            apart = abs(other(1) / other(n) - time(1, *parameters) / time(n, *parameters))
+            width = apart / oracle_width(law, lambda p, n=n: time(1, *p) / time(n, *p))
+            line += f", S({n}) at least {width:.2f} times the oracle's width" if both >= 0.5 else ""
+        print(line)
+
+
 def figures_of(scaling):
     """Name: (estimate, interval or None)."""
     out = {}
@@ -170,11 +206,17 @@ def judge(name, law, tables, figures_of_table, draw):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("paceline")
+    parser.add_argument("paceline", nargs="?")
+    parser.add_argument("--bounds", action="store_true")
     parser.add_argument("--tables", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--law")
     options = parser.parse_args()
+    if options.bounds:
+        print_bounds()
+        return 0
+    if options.paceline is None:
+        parser.error("PACELINE is absent: the program whose reports are judged")
     print(f"{'law':20} {'figure':8} {'truth':>9}   holds     without estimate   width   shown")
     good = True
     for name, law in LAWS.items():
