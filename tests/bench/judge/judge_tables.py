@@ -116,6 +116,12 @@ def oracle_width(law, figure):
     return 2 * 1.96 * math.sqrt(sum(a * b for a, b in zip(slope, solve(information, slope))))
 
 
+def speedup_width(law, n):
+    """The oracle's width of S(n)."""
+    time = law[0]
+    return oracle_width(law, lambda p: time(1, *p) / time(n, *p))
+
+
 def nearest(law, form):
     """The law of the form whose times are the nearest to those of a law: its time by ranks, and the distance d."""
     time, parameters, _, _, _, deviation, repeats = law
@@ -141,8 +147,7 @@ def print_bounds():
         line = f"{name:20} d = {distance:4.2f}, holds both in {100 * max(both, 0):4.1f} %"
         for n in (2 * RANKS[-1], 4 * RANKS[-1]):
             apart = abs(other(1) / other(n) - time(1, *parameters) / time(n, *parameters))
-            width = apart / oracle_width(law, lambda p, n=n: time(1, *p) / time(n, *p))
-            line += f", S({n}) at least {width:.2f} times the oracle's width" if both >= 0.5 else ""
+            line += f", S({n}) at least {apart / speedup_width(law, n):.2f} times the oracle's width" if both >= 0.5 else ""
         print(line)
 
 
@@ -181,7 +186,7 @@ def judge(name, law, tables, figures_of_table, draw):
     oracles = {of: oracle_width(law, lambda p, i=i: p[i]) for i, of in enumerate(names)}
     for n in (2 * RANKS[-1], 4 * RANKS[-1]):
         truths[f"S({n})"] = time(1, *parameters) / time(n, *parameters)
-        oracles[f"S({n})"] = oracle_width(law, lambda p, n=n: time(1, *p) / time(n, *p))
+        oracles[f"S({n})"] = speedup_width(law, n)
     counts = {of: [0, 0, 0, []] for of in truths}
     for _ in range(tables):
         found = figures_of_table(table_of(law, draw))
