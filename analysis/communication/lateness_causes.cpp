@@ -20,9 +20,10 @@ constexpr std::size_t longest_folded_period = 256, longest_short_period = 8;
 // A rank is late in every p-th iteration if these iterations differ from the others by `clear_period` standard errors,
 // which is far beyond the best of all periods and phases by chance, and if the lateness in the others is less than the
 // share `elsewhere` of that in these. No other place in the period may be late or early by that share: a wave is noise.
-// Long periods are many, and few iterations repeat them: most of these must be late, and some other place is off by
-// chance.
+// Long periods are many, and few iterations repeat them, whose mean is skewed as the noise is: most of these must be
+// late, and some other place is off by chance.
 constexpr double clear_period = 4.5, clear_long_period = 6, elsewhere = 1.0 / 3, most_repeats = 0.75;
+constexpr double few_repeats = 3;        // with so many of a long period, it must be twice as clear
 constexpr double clear_other_place = 4;  // standard errors, in a long period
 
 // The iteration with this number, or nullptr. Numbers rise.
@@ -86,9 +87,8 @@ Period folded_period(std::span<const double> behind) {
       const double variance = (squares - count * late * late - (n - count) * other * other) / (n - 2);
       const double errors = (late - other) / std::sqrt(std::max(variance, 0.0) * (1 / count + 1 / (n - count)));
       if (errors <= clearest || other >= elsewhere * late) continue;
-      if (is_long && (errors < clear_long_period || repeats_above(late / 2, period, first) < most_repeats * count)) {
-        continue;
-      }
+      const double least = clear_long_period * (1 + few_repeats / count);
+      if (is_long && (errors < least || repeats_above(late / 2, period, first) < most_repeats * count)) continue;
       const double chance = is_long ? clear_other_place * std::sqrt(std::max(variance, 0.0) / count) : 0;
       bool is_wave = false;
       for (std::size_t of = 0; of < period; ++of) {

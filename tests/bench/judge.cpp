@@ -114,7 +114,8 @@ struct Counts {
 };
 
 struct Power {
-  std::size_t judged = 0, right = 0, named = 0, another = 0;  // right: named, with its pattern
+  // Runs; right: all slow ranks are named, the last one with its pattern. found: slow ranks that are named.
+  std::size_t judged = 0, right = 0, named = 0, another = 0, found = 0;
 };
 
 // How uncertain the mean lateness of a rank is beside that of the others without the noisy one, by the rank's kind of
@@ -170,7 +171,7 @@ Power power_of(Job job, std::size_t runs, Engine& engine, bool watch) {
     const std::size_t slow = job.slow == Slow::two ? 2 : 1;
     const auto is_slow = [&](const LateRank& late) { return late.rank + slow >= job.ranks; };
     const auto found = static_cast<std::size_t>(std::ranges::count_if(run.late.late, is_slow));
-    power.named += found == slow;
+    power.named += found == slow, power.found += found;
     power.another += run.late.late.size() > found;
     power.right += found == slow && right_pattern(run, job);
   }
@@ -236,6 +237,7 @@ bool judge_kind(const KindFacts& facts, const Settings& settings) {
         if (settings.cells) {
           std::printf("; %s %.1f %% (named %.1f, another %.1f)", slow_names[static_cast<std::size_t>(slow)],
                       100 * right, 100 * share(power.named, power.judged), 100 * share(power.another, power.judged));
+          if (slow == Slow::two) std::printf(", each of them %.1f %%", 100 * share(power.found, 2 * power.judged));
         }
         if (slow == Slow::rarely) {
           rarely.named += power.named, rarely.right += power.right;
