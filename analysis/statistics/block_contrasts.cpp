@@ -15,12 +15,13 @@ constexpr double block_times = 1.5;    // least length of a block, in autocorrel
 constexpr double least_block = 3;      // iterations: what recurs every few iterations is in each block
 constexpr double cautious_errors = 3;  // standard errors added to the estimate of how alike neighbouring blocks are
 constexpr std::size_t longer = 3;      // times a block: of the blocks that show how alike neighbouring blocks are
-constexpr double usual_blocks = 40;    // a block is longer where the run is
-constexpr double overlap_degrees = 4.0 / 3;    // times the degrees of freedom of blocks that do not overlap
-constexpr double fewest_blocks = 5;            // fewer do not show their own spread
-constexpr double least_suspicion_times = 6;    // autocorrelation times of a run that may have a suspect by its blocks
-constexpr double short_run_caution = 3;        // times p, where the run is too short to be judged
-constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a column, which then jumps
+constexpr double own_lags = 3, own_errors = 1;  // of one column, and standard errors that are subtracted there
+constexpr double usual_blocks = 40;             // a block is longer where the run is
+constexpr double overlap_degrees = 4.0 / 3;     // times the degrees of freedom of blocks that do not overlap
+constexpr double fewest_blocks = 5;             // fewer do not show their own spread
+constexpr double least_suspicion_times = 6;     // autocorrelation times of a run that may have a suspect by its blocks
+constexpr double short_run_caution = 3;         // times p, where the run is too short to be judged
+constexpr double explained_by_jump = 2.0 / 3;   // of the variance of a column, which then jumps
 
 // Subtracts the mean of a column; where the column jumps to another level during the run, both means. Otherwise the
 // jump itself would look like autocorrelation.
@@ -98,10 +99,10 @@ class Contrasts {
   }
 
   // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
-  // variance of the mean is that of the blocks times `factor`. p_of(t) is the p-value of a mean t standard errors
-  // above.
+  // variance of the mean is that of the blocks times the column's factor. p_of(t) is the p-value of a mean t standard
+  // errors above.
   template <typename POf>
-  Suspect take_largest(double factor, const POf& p_of) {
+  Suspect take_largest(std::span<const double> factors, const POf& p_of) {
     std::vector<double> sorted;
     for (const std::uint32_t c : compared_) sorted.push_back(variances_[c]);
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -124,7 +125,7 @@ class Contrasts {
       };
       const double above = contrast(rows_);
       if (!(above > 0)) continue;
-      const double t = above / std::sqrt(moments(rows_, contrast).variance * factor);
+      const double t = above / std::sqrt(moments(rows_, contrast).variance * factors[c]);
       if (t > largest) largest = t, suspect = {c, above, p_of(t)};
     }
     std::erase(compared_, suspect.column);
@@ -150,11 +151,27 @@ double shown_beyond_blocks(const Contrasts& blocks, const Contrasts& longer_bloc
   return std::max(1.0, (longer * upper - 1) / (longer - 1));
 }
 
+// The least that a column's own values show of it, whose noise may be of another kind than that of most. Several lags
+// tell noise that lasts from a wave.
+double least_beyond_blocks(std::span<const double> centred, std::size_t column, std::size_t columns,
+                           std::size_t block) {
+  double square = 0, alike = 0;
+  for (std::size_t i = column; i < centred.size(); i += columns) {
+    square += centred[i] * centred[i];
+    for (std::size_t lag = columns; lag <= own_lags * columns && lag <= i; lag += columns) {
+      alike += centred[i] * centred[i - lag] / own_lags;
+    }
+  }
+  const auto n = static_cast<double>(centred.size() / columns);
+  const double least = square > 0 ? alike / square + 1 / n - own_errors / std::sqrt(own_lags * n) : 0;
+  return least > 0 ? variance_beyond_blocks((1 + least) / (1 - std::min(least, 0.99)), block) : 1;
+}
+
 template <typename POf>
-void accuse(Contrasts& comparison, double factor, const POf& p_of, BlockContrasts& result) {
+void accuse(Contrasts& comparison, std::span<const double> factors, const POf& p_of, BlockContrasts& result) {
   result.tests = comparison.compared();
   while (comparison.compared() > 1) {
-    Suspect suspect = comparison.take_largest(factor, p_of);
+    Suspect suspect = comparison.take_largest(factors, p_of);
     if (suspect.p > accusation_level) break;
     if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
     result.suspects.push_back(suspect);
@@ -183,7 +200,7 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
     // for every distribution (F. P. Cantelli, 1928).
     Contrasts comparison(block_means(values, columns, 1), columns, left_out);
     accuse(
-        comparison, 1, [](double t) { return 1 / (1 + t * t); }, result);
+        comparison, std::vector<double>(columns, 1), [](double t) { return 1 / (1 + t * t); }, result);
     return result;
   }
   Contrasts comparison(block_means(values, columns, result.block), columns, left_out);
@@ -196,10 +213,14 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
     const Contrasts longer_blocks(block_means(values, columns, longer * result.block), columns, left_out);
     beyond = std::min(beyond, shown_beyond_blocks(comparison, longer_blocks, blocks));
   }
+  std::vector<double> factors;
+  for (std::size_t c = 0; c < columns; ++c) {
+    const double own = least_beyond_blocks(centred, c, columns, result.block);
+    factors.push_back(std::max(beyond, own) / (blocks - 1));
+  }
   const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
   accuse(
-      comparison, beyond / (blocks - 1), [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); },
-      result);
+      comparison, factors, [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); }, result);
   return result;
 }
 
