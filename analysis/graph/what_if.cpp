@@ -301,7 +301,7 @@ void Predictor::rebuild() {
   };
   const Variation same = varied({}, true);
   const double times = buckets(*same.program) / buckets(program_);
-  if (times < 0.5 || times > 2) return;
+  if (!(times >= 0.5 && times <= 2)) return;
   rebuilt_ = replay(*same.program, costs_, same.variant);
 }
 
