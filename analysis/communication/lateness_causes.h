@@ -47,7 +47,8 @@ struct LatenessPattern {
 // A jump of the lateness to or from less than a third is tested as in step_changes.h. Periodic and single: at most a
 // fifth of the iterations have more than half of the largest lateness, and at least four fifths of all lateness.
 // Periodic is also a lateness in every second to eighth iteration that is clear of the others by 4.5 standard errors,
-// or in every ninth to 256th by 6. Cost: that of test_step_change(), and 256 times the iterations.
+// or in every ninth to 256th by 6 and more where few repeat it, unless the rank is late or early elsewhere in the
+// period, as in a wave. Cost: that of test_step_change(), and 256 times the iterations.
 LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank);
 
 }  // namespace paceline::analysis
