@@ -143,6 +143,7 @@ FrameLine verdict(const WatchFrame& frame) {
     }
   }
   std::ranges::sort(others);
+  text += fmt::format(", over {} iterations", test.iterations);
   if (!others.empty()) text += "; late too: " + rank_list(others, 4);
   return {text, Style::warning};
 }

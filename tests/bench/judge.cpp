@@ -11,8 +11,10 @@
 // rank that is as late in every 9th to 50th iteration, the share of the named ones with the right period is printed.
 // Prints one row for each kind, with the worst of its cells; --cells prints each cell, --level simulates sound runs
 // only. With --watch, the jobs are tested as `paceline watch` does while they run, and who is named at any time counts;
-// at the end, slow ranks are to be named. The exit status is 1 if a limit is broken. (Where a wave or a rotation makes
-// the mean more certain than as many independent iterations would, the standard error is that of independent ones.)
+// at the end, slow ranks are to be named. (Of waves as long as a fifth of the job and more, who is named at the end
+// counts: until then, a job whose rank is in such a wave is the same as one whose rank is slow.) The exit status is 1
+// if a limit is broken. (Where a wave or a rotation makes the mean more certain than as many independent iterations
+// would, the standard error is that of independent ones.)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,7 +51,7 @@ struct Run {
       add_iteration(table, static_cast<std::int64_t>(i), rows[i]);
     }
     if (watch) {
-      look_at(rows, job.ranks);
+      look_at(rows, job);
       return;
     }
     const double mean =
@@ -76,17 +78,18 @@ struct Run {
   }
 
   // `late` has who was named at any time, and whether anything was judged.
-  void look_at(const std::vector<LatenessRow>& rows, std::size_t ranks) {
+  void look_at(const std::vector<LatenessRow>& rows, const Job& job) {
     LatenessLooks looks;
     for (std::size_t finished = 2; finished <= rows.size(); ++finished) {
       if (!looks.due(finished) && finished < rows.size()) continue;
       LatenessTable seen;
-      seen.ranks = ranks;
-      for (std::size_t i = LatenessLooks::first(finished, ranks); i < finished; ++i) {
+      seen.ranks = job.ranks;
+      for (std::size_t i = LatenessLooks::first(finished, job.ranks); i < finished; ++i) {
         add_iteration(seen, static_cast<std::int64_t>(i), rows[i]);
       }
       const LatenessTest look = looks.look(seen, finished, finished == rows.size());
       late.judged = late.judged || look.judged;
+      if (job.kind == Kind::slow_period) late.late.clear();
       for (const LateRank& of : look.late) {
         if (std::ranges::find(late.late, of.rank, &LateRank::rank) == late.late.end()) late.late.push_back(of);
       }
