@@ -252,6 +252,11 @@ TEST_F(Watch, FiguresOfAnEndedJobAreThoseOfTheReport) {
   EXPECT_EQ(frame.lateness->late.front().rank, run.lateness.late.front().rank);
   EXPECT_THAT(frame.lateness->late.front().behind_ns, DoubleNear(run.lateness.late.front().behind_ns, 1));
   EXPECT_EQ(frame.lateness->late.front().p, run.lateness.late.front().p);
+  const std::vector<FrameLine> lines = render_frame(frame, 200, 0);
+  EXPECT_TRUE(std::ranges::any_of(lines, [](const FrameLine& line) {
+    return line.text.starts_with("slowest rank: rank 1 comes") &&
+           line.text.ends_with(" of the step, over 108 iterations");
+  }));
   expect_phases_of(run, frame);
   EXPECT_THAT(frame.phase_shares[static_cast<std::size_t>(Phase::communication)], DoubleNear(0.27, 0.05));
   EXPECT_EQ(frame.ranks[2].nvtx_events, 240U);
