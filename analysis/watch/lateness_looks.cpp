@@ -23,10 +23,11 @@ LatenessTest LatenessLooks::look(const LatenessTable& table, std::uint64_t finis
   LatenessTest test = test_lateness(table, 0);
   constexpr std::size_t fewest = 15;  // iterations in which somebody may be named
   if (table.iterations() < fewest) return test;
-  double level = accusation_level / 2;
+  constexpr double for_the_end = 0.75;
+  double level = for_the_end * accusation_level;
   if (!ended || !std::exchange(kept_, false)) {
     const auto number = static_cast<double>(++looks_);
-    level /= number * (number + 1);
+    level = (1 - for_the_end) * accusation_level / (number * (number + 1));
   }
   correct_for_all(std::array{Accuser{.late = &test}}, level);
   next_ = 2 * finished;

@@ -2,10 +2,10 @@
 // When a running job is tested for late ranks, and at which level.
 //
 // Each look may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan and D. L. DeMets,
-// "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Half of it is kept for the look at the
-// job that has ended, which sees most. Of the other half, look k spends 1/(k (k + 1)), which adds up to less than all
-// of it, and a look comes when there are twice as many iterations as at the last one. A look at a run that is too short
-// to be judged may name somebody, too, and so spends its part.
+// "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Three quarters of it are kept for the
+// look at the job that has ended, which sees most. Of the last quarter, look k spends 1/(k (k + 1)), which adds up to
+// less than all of it, and a look comes when there are twice as many iterations as at the last one. A look at a run
+// that is too short to be judged may name somebody, too, and so spends its part.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class LatenessLooks {
 
  private:
   std::uint64_t looks_ = 0, next_ = 0;  // so far, and the iterations that the next one needs
-  bool kept_ = true;                    // the half for the end
+  bool kept_ = true;                    // what is for the end
 };
 
 }  // namespace paceline::analysis

@@ -44,7 +44,7 @@ double least_named(int looks_before, bool ended) {
   }
 }
 
-TEST(LatenessLooks, HalfOfTheLevelIsKeptForTheEnd) {
+TEST(LatenessLooks, MostOfTheLevelIsKeptForTheEnd) {
   const double at_the_end = least_named(0, true), first = least_named(0, false), fourth = least_named(3, false);
   EXPECT_GT(at_the_end, 0);
   EXPECT_LT(at_the_end, first);
