@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "analysis/phases/selection.h"
@@ -94,7 +95,9 @@ struct IterationCalls {
 struct Call {
   const Collective* collective;
   const Iteration* iteration;
-  std::int64_t own_ns = 0;  // of its transfer, within the iteration and after the end of every call that ended before
+  const Collective* barrier;  // before it, or nullptr
+  // Of its transfer and that of its barrier, within the iteration and after the end of every call that ended before.
+  std::int64_t own_ns = 0;
 
   std::int64_t end_ns() const {
     return std::min(collective->last_start_ns + collective->transfer_ns, iteration->start_ns + iteration->duration_ns);
@@ -106,7 +109,12 @@ void take_turns(std::vector<Call>& calls) {
   std::ranges::stable_sort(calls, {}, &Call::end_ns);
   std::int64_t taken_until = INT64_MIN;
   for (Call& call : calls) {
-    call.own_ns = std::max<std::int64_t>(0, call.end_ns() - std::max(taken_until, call.collective->last_start_ns));
+    const std::int64_t start_ns = call.collective->last_start_ns;
+    call.own_ns = std::max<std::int64_t>(0, call.end_ns() - std::max(taken_until, start_ns));
+    if (const Collective* barrier = call.barrier) {
+      const std::int64_t until_ns = std::min(barrier->last_start_ns + barrier->transfer_ns, start_ns);
+      call.own_ns += std::max<std::int64_t>(0, until_ns - std::max(taken_until, barrier->last_start_ns));
+    }
     taken_until = call.end_ns();
   }
 }
@@ -156,33 +164,38 @@ bool is_slow(const LinkUse& use, double rated) {
 std::optional<SmallCollectives> small_collectives(const Collectives& collectives,
                                                   std::span<const std::span<const Iteration>> iterations) {
   using namespace collective_cost_parts;
-  // The operation that transferred longest.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> totals;
+  // The operation that transferred longest, with or without barriers.
+  const auto kind_of = [](const Call& call) {
+    return std::tuple(call.collective->operation, call.collective->members, call.barrier != nullptr);
+  };
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, double> totals;
+  std::map<std::uint64_t, const Collective*> barriers;  // of a communicator, after its last other collective
+  std::vector<Call> calls;
   for (const Collective& collective : collectives.matched) {
-    const bool carries = bus_factor(collectives.operations[collective.operation], collective.members) > 0;
-    if (!collective.timed || collective.bytes == 0 || !carries) continue;
-    totals[{collective.operation, collective.members}] += seconds_of(collective);
+    const std::string& operation = collectives.operations[collective.operation];
+    const Collective*& last = barriers[collective.communicator];
+    const Collective* barrier = std::exchange(last, nullptr);
+    if (!collective.timed) continue;
+    if (plain_operation(operation).ends_with("barrier")) last = &collective;
+    if (collective.bytes == 0 || bus_factor(operation, collective.members) == 0) continue;
+    const MemberCall& first = collective.calls.front();
+    const Iteration* iteration = iteration_at(iterations[first.rank], first.start_ns);
+    const Call& call = calls.emplace_back(&collective, iteration, barrier);
+    totals[kind_of(call)] += seconds_of(collective) + (barrier != nullptr ? seconds_of(*barrier) : 0);
   }
   const auto longest = std::ranges::max_element(totals, {}, [](const auto& entry) { return entry.second; });
   if (longest == totals.end()) return std::nullopt;
-  std::vector<Call> calls;
+  std::erase_if(calls, [&](const Call& call) {
+    return kind_of(call) != longest->first || call.iteration == nullptr || !call.iteration->finished;
+  });
   std::map<std::uint64_t, std::vector<std::int64_t>> transfers;  // by size
   std::map<std::int64_t, IterationCalls> of_iteration;           // by number
-  for (const Collective& collective : collectives.matched) {
-    const bool counts = collective.timed && collective.bytes > 0 &&
-                        std::pair(collective.operation, collective.members) == longest->first;
-    if (!counts) continue;
-    const MemberCall& first = collective.calls.front();
-    const Iteration* iteration = iteration_at(iterations[first.rank], first.start_ns);
-    if (iteration == nullptr || !iteration->finished) continue;
-    calls.push_back({&collective, iteration});
-  }
   take_turns(calls);
   for (const Call& call : calls) transfers[call.collective->bytes].push_back(call.own_ns);
   const auto line = line_through(transfers);
   if (!line) return std::nullopt;
   std::vector<std::int64_t> sizes;
-  for (const auto& [collective, iteration, own_ns] : calls) {
+  for (const auto& [collective, iteration, barrier, own_ns] : calls) {
     IterationCalls& sum = of_iteration[iteration->number];
     sum.step_ns = static_cast<double>(iteration->duration_ns);
     sum.communication_ns += static_cast<double>(own_ns);
@@ -205,7 +218,7 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
         static_cast<std::int64_t>(sum.communication_ns > 0 ? parts * sum.fixed_ns / sum.communication_ns : 0));
   }
   if (counts.size() < fewest_tested) return std::nullopt;
-  SmallCollectives small{.operation = collectives.operations[longest->first.first], .iterations = counts.size()};
+  SmallCollectives small{.operation = collectives.operations[std::get<0>(longest->first)], .iterations = counts.size()};
   small.share_of_step = static_cast<double>(quantile(of_step, nearly_all)) / parts;
   if (static_cast<double>(quantile(counts, nearly_all)) < fewest_small_calls ||
       small.share_of_step < least_fixed_cost) {

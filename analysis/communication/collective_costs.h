@@ -64,8 +64,8 @@ inline constexpr std::size_t fewest_tested = 10;  // iterations
 // Nothing unless 19 of 20 iterations have at least eight calls below n½ whose fixed costs are at least 5 % of the step.
 // α and β are fitted to the median transfer of each size of the operation that transferred longest, by least squares of
 // relative errors; sizes must differ by a factor of eight, or be at most 4 KiB. Calls in flight together count once:
-// each has the time after the end of the one before. `iterations` holds those of each rank. Cost: n log n in the
-// collectives.
+// each has the time after the end of the one before. A barrier before one, such as ranks use to wait without a spin, is
+// a part of it. `iterations` holds those of each rank. Cost: n log n in the collectives.
 std::optional<SmallCollectives> small_collectives(const Collectives& collectives,
                                                   std::span<const std::span<const Iteration>> iterations);
 

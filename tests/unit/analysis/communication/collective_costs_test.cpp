@@ -88,6 +88,31 @@ TEST(SmallCollectives, CallsInFlightTogetherCountOnce) {
   EXPECT_EQ(together->fixed_ns, in_a_row->fixed_ns);
 }
 
+// All but the last of 21 calls of 100 µs in a step wait for the ranks in a barrier for 90 µs of that.
+TEST(SmallCollectives, ABarrierBeforeACallIsAPartOfIt) {
+  Random random(1);
+  SimulatedCollectives run({.bytes = std::vector<std::uint64_t>(21, 64), .fixed_ns = 1e5, .noise = 0, .slowest = 1},
+                           random);
+  run.collectives.operations.push_back("MPI_Ibarrier");
+  std::vector<Collective> all;
+  for (std::size_t c = 0; c < run.collectives.matched.size(); ++c) {
+    Collective& call = run.collectives.matched[c];
+    if (c % 21 != 20) {
+      Collective& barrier = all.emplace_back(call);
+      barrier.operation = 1, barrier.bytes = 0, barrier.transfer_ns = 90'000;
+      call.last_start_ns += 90'000, call.transfer_ns -= 90'000;
+    }
+    all.push_back(call);
+  }
+  run.collectives.matched = all;
+  const auto small = small_of(run);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->operation, "MPI_Allreduce");
+  EXPECT_EQ(small->calls, 20);
+  EXPECT_NEAR(static_cast<double>(small->fixed_ns), 1e5, 100);
+  EXPECT_NEAR(small->share_of_step, 2000 / (10000 + 2100.0), 1e-3);
+}
+
 TEST(SmallCollectives, EightCallsOfOneSmallSizeNeedNoLine) {
   Random random(1);
   EXPECT_TRUE(small_of(SimulatedCollectives({.bytes = std::vector<std::uint64_t>(8, 64), .fixed_ns = 2e5}, random)));
