@@ -23,7 +23,7 @@ constexpr std::size_t longest_folded_period = 256, longest_short_period = 8;
 // Long periods are many, and few iterations repeat them, whose mean is skewed as the noise is: most of these must be
 // late, and some other place is off by chance.
 constexpr double clear_period = 4.5, clear_long_period = 6, elsewhere = 1.0 / 3, most_repeats = 0.75;
-constexpr double few_repeats = 3;        // with so many of a long period, it must be twice as clear
+constexpr double few_repeats = 3;        // a long period that is repeated this often must be twice as clear
 constexpr double clear_other_place = 4;  // standard errors, in a long period
 
 // The iteration with this number, or nullptr. Numbers rise.
