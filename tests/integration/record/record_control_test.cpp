@@ -130,7 +130,10 @@ TEST_F(RecordControl, NoThreadSpins) {
   std::map<std::string, std::vector<long>> used;  // ns of a second, by thread
   std::istringstream lines(ended.out);
   std::string name;
-  for (long ns = 0; lines >> name >> ns;) used[name].push_back(ns);
+  for (long ns = 0, turns = 0; lines >> name >> ns >> turns;) {
+    used[name].push_back(ns);
+    EXPECT_LT(turns, name == "paceline-count" ? 30 : 15) << ended.out;
+  }
   EXPECT_EQ(used["paceline"].size(), 4u) << ended.out;  // the drain and the sampler of stacks of two ranks
   EXPECT_EQ(used["paceline-count"].size(), 2u) << ended.out;
   EXPECT_GE(used["paceline-clock"].size(), 1u) << ended.out;
