@@ -89,6 +89,7 @@ std::optional<Line> line_through(const std::map<std::uint64_t, std::vector<std::
 // The calls of one iteration.
 struct IterationCalls {
   double step_ns = 0, communication_ns = 0, fixed_ns = 0;
+  double exposed_ns = 0;  // not hidden beside computation
   std::int64_t calls = 0;
 };
 
@@ -164,20 +165,24 @@ bool is_slow(const LinkUse& use, double rated) {
 std::optional<SmallCollectives> small_collectives(const Collectives& collectives,
                                                   std::span<const std::span<const Iteration>> iterations) {
   using namespace collective_cost_parts;
-  // The operation that transferred longest, with or without barriers.
-  const auto kind_of = [](const Call& call) {
-    return std::tuple(call.collective->operation, call.collective->members, call.barrier != nullptr);
+  // The operation that transferred longest, with or without barriers. Ranges have names of their own.
+  const auto all_ranges = static_cast<std::uint32_t>(collectives.operations.size());
+  const auto kind_of = [&](const Call& call) {
+    const Collective& of = *call.collective;
+    return std::tuple(of.of_range ? all_ranges : of.operation, of.members, call.barrier != nullptr);
   };
   std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, double> totals;
   std::map<std::uint64_t, const Collective*> barriers;  // of a communicator, after its last other collective
+  const Collective* before_range = nullptr;             // of any communicator, after the last range
   std::vector<Call> calls;
   for (const Collective& collective : collectives.matched) {
     const std::string& operation = collectives.operations[collective.operation];
-    const Collective*& last = barriers[collective.communicator];
+    const Collective*& last = collective.of_range ? before_range : barriers[collective.communicator];
     const Collective* barrier = std::exchange(last, nullptr);
     if (!collective.timed) continue;
-    if (plain_operation(operation).ends_with("barrier")) last = &collective;
-    if (collective.bytes == 0 || bus_factor(operation, collective.members) == 0) continue;
+    if (plain_operation(operation).ends_with("barrier")) last = before_range = &collective;
+    const bool moves = collective.of_range || bus_factor(operation, collective.members) != 0;
+    if (collective.bytes == 0 || !moves) continue;
     const MemberCall& first = collective.calls.front();
     const Iteration* iteration = iteration_at(iterations[first.rank], first.start_ns);
     const Call& call = calls.emplace_back(&collective, iteration, barrier);
@@ -194,10 +199,13 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
   for (const Call& call : calls) transfers[call.collective->bytes].push_back(call.own_ns);
   const auto line = line_through(transfers);
   if (!line) return std::nullopt;
+  const std::uint32_t operation = std::get<0>(longest->first);
+  SmallCollectives small{.operation = operation == all_ranges ? "allreduce" : collectives.operations[operation]};
   std::vector<std::int64_t> sizes;
   for (const auto& [collective, iteration, barrier, own_ns] : calls) {
     IterationCalls& sum = of_iteration[iteration->number];
     sum.step_ns = static_cast<double>(iteration->duration_ns);
+    sum.exposed_ns = static_cast<double>(iteration->phase_ns[static_cast<std::size_t>(Phase::communication)]);
     sum.communication_ns += static_cast<double>(own_ns);
     if (static_cast<double>(collective->bytes) >= line->half()) continue;
     sum.fixed_ns += std::min(line->fixed, static_cast<double>(own_ns));
@@ -207,6 +215,7 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
   constexpr double parts = 1e9;  // shares as whole numbers, for quantile()
   std::vector<std::int64_t> counts, of_step, of_communication;
   std::size_t warmup = std::max<std::size_t>(1, of_iteration.size() / 10);
+  double steps_ns = 0, exposed_ns = 0;
   for (const auto& [number, sum] : of_iteration) {
     if (warmup > 0) {
       --warmup;
@@ -214,12 +223,15 @@ std::optional<SmallCollectives> small_collectives(const Collectives& collectives
     }
     counts.push_back(sum.calls);
     of_step.push_back(static_cast<std::int64_t>(sum.step_ns > 0 ? parts * sum.fixed_ns / sum.step_ns : 0));
+    steps_ns += sum.step_ns;
+    exposed_ns += sum.exposed_ns;
     of_communication.push_back(
         static_cast<std::int64_t>(sum.communication_ns > 0 ? parts * sum.fixed_ns / sum.communication_ns : 0));
   }
   if (counts.size() < fewest_tested) return std::nullopt;
-  SmallCollectives small{.operation = collectives.operations[std::get<0>(longest->first)], .iterations = counts.size()};
+  small.iterations = counts.size();
   small.share_of_step = static_cast<double>(quantile(of_step, nearly_all)) / parts;
+  if (exposed_ns > 0 && !small.operation.starts_with("nccl")) small.exposed_share = exposed_ns / steps_ns;
   if (static_cast<double>(quantile(counts, nearly_all)) < fewest_small_calls ||
       small.share_of_step < least_fixed_cost) {
     return std::nullopt;

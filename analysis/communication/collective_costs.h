@@ -6,6 +6,7 @@
 // is more than half of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -55,6 +56,11 @@ struct SmallCollectives {
   std::uint64_t half_bytes = 0;       // n½; 0: the time does not grow with the size
   double share_of_communication = 0;  // of the collectives of an iteration: their fixed costs, median
   double share_of_step = 0;           // the least over 19 of 20 iterations
+  double exposed_share = 1;           // of the step: all communication not hidden beside computation; 1: not known
+
+  // Buckets of gradients are for allreduces alone.
+  bool are_buckets() const { return plain_operation(operation).find("allreduce") != std::string::npos; }
+  double most_lost() const { return std::min(share_of_step, exposed_share); }  // of the step
 };
 
 inline constexpr double fewest_small_calls = 8;   // in an iteration

@@ -158,7 +158,9 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   for (const Prediction* preferred : {relief, harmless}) {
     if (preferred != nullptr && 1 - preferred->ratio >= 0.5 * (1 - best->ratio)) return preferred;
   }
-  return best;
+  // Larger collectives keep the results as well, but no prediction says what they save.
+  const bool has_small = run.small_collectives && best != nullptr;
+  return has_small && run.small_collectives->most_lost() >= 0.5 * (1 - best->ratio) ? nullptr : best;
 }
 
 WhatIf first_change_first(const RunAnalysis& run) {
@@ -172,9 +174,11 @@ WhatIf first_change_first(const RunAnalysis& run) {
     what_if.notes.insert(what_if.notes.begin(),
                          "No row is advice: the run lacked CPUs, and its costs are those of threads that had none.");
   } else if (!what_if.predictions.empty()) {
-    what_if.notes.insert(
-        what_if.notes.begin(),
-        "No row is advice: no interval shows that a step becomes shorter. They are ranked by the time per image.");
+    what_if.notes.insert(what_if.notes.begin(),
+                         run.small_collectives
+                             ? "No row is advice before the collectives are larger, which has no interval."
+                             : "No row is advice: no interval shows that a step becomes shorter. They are ranked by "
+                               "the time per image.");
   }
   return what_if;
 }

@@ -349,9 +349,17 @@ std::string change_of_scaling(const Report& report, const LostTime& lost, Cut cu
                      s ? fmt::format(" (speed-up at most {})", fixed(*s, 2)) : "");
 }
 
+// Collectives that are too small; no prediction says what larger ones save.
+std::string larger_calls_text(const SmallCollectives& small) {
+  return fmt::format("First {}: each of the {} calls of {} in an iteration costs {}, however small it is.",
+                     small.are_buckets() ? "send larger buckets" : "join the collectives", count(small.calls),
+                     small.operation, duration(small.fixed_ns));
+}
+
 std::string change_of_run(const RunAnalysis& run, Cut cut) {
   if (lacks_cpus_first(run)) return change_of_starved(run);
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(*first, "");
+  if (run.small_collectives) return larger_calls_text(*run.small_collectives);
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
     return "First collect the files of the other ranks: without them, no rank can be judged.";
   }

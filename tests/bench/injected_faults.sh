@@ -30,6 +30,7 @@ recorded none "${local_ranks[@]}" -- "${small[@]}"
 recorded slow-rank "${local_ranks[@]}" -- "${small[@]}" --fault slow-rank=1:100
 recorded slow-loader "${local_ranks[@]}" -- "${small[@]}" --fault slow-loader=0:300
 recorded tiny-buckets "${local_ranks[@]}" -- "${small[@]}" --updater overlap --fault tiny-buckets
+recorded tiny-ring "${local_ranks[@]}" -- "${small[@]}" --communicator ring --updater overlap --fault tiny-buckets
 recorded link "$nodes" --rate 100mbit mpirun --bind-to none --map-by node -n 2 -- --width 0.25 --iterations 20
 
 python3 - <<'PY'
@@ -53,7 +54,8 @@ rank, loader = slow_ranks("slow-rank"), slow_ranks("slow-loader")
 check([number for number, _ in rank] == [1] and rank[0][1] != "preprocess", "slow rank 1:", rank)
 check(loader == [(0, "preprocess")], "slow loader of rank 0:", loader)
 check(len(slow_links("link")) == 1 and len(slow_links("link")[0]) == 2, "limited link:", slow_links("link"))
-check("small_collectives" in run("tiny-buckets"), "tiny buckets:", run("tiny-buckets").get("small_collectives"))
+for name in ("tiny-buckets", "tiny-ring"):
+    check("small_collectives" in run(name), "tiny buckets:", run(name).get("small_collectives"))
 for name in ("none", "slow-rank", "slow-loader", "tiny-buckets"):
     check(not slow_links(name), "no limited link in", name, slow_links(name))
 for name in ("none", "slow-rank", "slow-loader", "link"):

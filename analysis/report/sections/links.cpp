@@ -77,9 +77,8 @@ void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<F
                  .cost_s = of_the_steps(run, times.test.late.front().share_of_step)});
 }
 
-// Buckets of gradients are for allreduces alone.
-const char* larger_calls_text(const std::string& operation) {
-  return plain_operation(operation).find("allreduce") != std::string::npos
+const char* larger_calls_text(const SmallCollectives& small) {
+  return small.are_buckets()
              ? "Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of DistributedDataParallel)."
              : "Join them to fewer and larger calls; with FSDP, shard larger parts of the model together.";
 }
@@ -90,14 +89,17 @@ void small_finding(const RunAnalysis& run, const SmallCollectives& small, std::v
        .text = fmt::format(
            "The collectives are too small: an iteration has {} of {} (median size {}), and each costs {} however "
            "small it is. That is {} of the collectives' transfers and at least {} of the step in 19 of 20 "
-           "iterations.{} {}",
+           "iterations{}.{} {}",
            count(small.calls), small.operation, bytes(static_cast<double>(small.median_bytes)),
            duration(small.fixed_ns), percent(small.share_of_communication), percent(small.share_of_step),
+           small.exposed_share < small.share_of_step
+               ? fmt::format("; at most {} of a step is not hidden beside computation", percent(small.exposed_share))
+               : "",
            small.half_bytes > 0 ? fmt::format(" From {} on, sending the bytes takes longer than this fixed cost.",
                                               bytes(static_cast<double>(small.half_bytes)))
                                 : "",
-           larger_calls_text(small.operation)),
-       .cost_s = of_the_steps(run, small.share_of_step)});
+           larger_calls_text(small)),
+       .cost_s = of_the_steps(run, small.most_lost())});
 }
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
@@ -145,6 +147,7 @@ void figures(const RunAnalysis& run, Json& out) {
                               {"share_of_transfer", small.share_of_communication},
                               {"share_of_step", small.share_of_step}};
   if (small.half_bytes > 0) out["small_collectives"]["half_bytes"] = small.half_bytes;
+  if (small.exposed_share < 1) out["small_collectives"]["exposed_share_of_step"] = small.exposed_share;
 }
 
 }  // namespace links_section

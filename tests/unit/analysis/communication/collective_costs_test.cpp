@@ -113,6 +113,45 @@ TEST(SmallCollectives, ABarrierBeforeACallIsAPartOfIt) {
   EXPECT_NEAR(small->share_of_step, 2000 / (10000 + 2100.0), 1e-3);
 }
 
+// The trainer's own ring, with overlap: each bucket is a range with a name of its own, after a barrier of MPI's.
+TEST(SmallCollectives, RangesAreOneOperation) {
+  Random random(1);
+  SimulatedCollectives run({.bytes = std::vector<std::uint64_t>(10, 64), .fixed_ns = 4e5, .noise = 0, .slowest = 1},
+                           random);
+  run.collectives.operations = {"MPI_Ibarrier"};
+  std::vector<Collective> all;
+  for (std::size_t c = 0; c < run.collectives.matched.size(); ++c) {
+    const std::string name = "bucket " + std::to_string(c % 10);
+    if (c < 10) run.collectives.operations.push_back(name);
+    Collective& barrier = all.emplace_back(run.collectives.matched[c]);
+    Collective& range = all.emplace_back(barrier);
+    barrier.communicator = 7, barrier.bytes = 0, barrier.transfer_ns = 300'000;
+    range.operation = 1 + static_cast<std::uint32_t>(c % 10), range.of_range = true;
+    range.last_start_ns += 300'000, range.transfer_ns -= 300'000;
+  }
+  run.collectives.matched = all;
+  const auto small = small_of(run);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->operation, "allreduce");
+  EXPECT_TRUE(small->are_buckets());
+  EXPECT_EQ(small->calls, 10);
+  EXPECT_NEAR(static_cast<double>(small->fixed_ns), 4e5, 100);
+  EXPECT_NEAR(small->share_of_step, 4 / 14.0, 1e-3);
+}
+
+// Four of the 14 ms of a step are fixed costs; of the communication, one millisecond is not hidden.
+TEST(SmallCollectives, LoseNoMoreThanComputationLeavesExposed) {
+  Random random(1);
+  SimulatedCollectives run({.bytes = std::vector<std::uint64_t>(10, 64), .fixed_ns = 4e5, .noise = 0, .slowest = 1},
+                           random);
+  EXPECT_NEAR(small_of(run)->most_lost(), 4 / 14.0, 1e-3) << "not known";
+  for (Iteration& one : run.iterations) one.phase_ns[static_cast<std::size_t>(Phase::communication)] = 1'000'000;
+  EXPECT_NEAR(small_of(run)->share_of_step, 4 / 14.0, 1e-3);
+  EXPECT_NEAR(small_of(run)->most_lost(), 1 / 14.0, 1e-3);
+  run.collectives.operations = {"ncclAllReduce"};
+  EXPECT_NEAR(small_of(run)->most_lost(), 4 / 14.0, 1e-3) << "a thread that launches them waits for none";
+}
+
 TEST(SmallCollectives, EightCallsOfOneSmallSizeNeedNoLine) {
   Random random(1);
   EXPECT_TRUE(small_of(SimulatedCollectives({.bytes = std::vector<std::uint64_t>(8, 64), .fixed_ns = 2e5}, random)));

@@ -244,6 +244,34 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   EXPECT_EQ(first_prediction(run), nullptr);
 }
 
+// Larger collectives change neither, and come before what gains up to twice as much as they lose.
+TEST(FirstPrediction, WaitsForLargerCollectives) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  run.lateness.late.clear();
+  run.what_if = WhatIf{.step_s = 1, .replayed_s = 1, .predictions = {prediction("--bandwidth 2", 0.85)}};
+  run.small_collectives = SmallCollectives{
+      .operation = "MPI_Allreduce", .calls = 60, .fixed_ns = 400'000, .share_of_step = 0.2, .exposed_share = 0.07};
+  EXPECT_EQ(first_prediction(run)->options, "--bandwidth 2");
+  run.small_collectives->exposed_share = 0.08;
+  EXPECT_EQ(first_prediction(run), nullptr);
+  const Report report = build_report({run});
+  EXPECT_EQ(report.verdict.change,
+            "First send larger buckets: each of the 60 calls of MPI_Allreduce in an iteration costs 400 µs, however "
+            "small it is.");
+  EXPECT_THAT(first_change_first(run).notes,
+              ::testing::ElementsAre("No row is advice before the collectives are larger, which has no interval."));
+  const auto finding = std::ranges::find_if(
+      report.findings, [](const Finding& of) { return of.text.starts_with("The collectives are too small"); });
+  ASSERT_NE(finding, report.findings.end());
+  EXPECT_THAT(finding->text, HasSubstr("; at most 8.0 % of a step is not hidden beside computation."));
+  run.what_if->predictions = {prediction("--bucket-mb 1", 0.95)};
+  EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1") << "a prediction with an interval";
+  run.what_if->predictions.clear();
+  run.small_collectives->operation = "MPI_Allgather";
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("First join the collectives: each of the 60 calls"));
+}
+
 TEST(FirstPrediction, GainsForCertain) {
   RunAnalysis run = analysed(2);
   run.critical_path.reset();
