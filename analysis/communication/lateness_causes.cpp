@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "analysis/statistics/statistics.h"
@@ -183,8 +182,7 @@ LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank)
     if (before < after / 3) return {since, at, 0, late_by(change, n)};
     if (after < before / 3) return {until, at, 0, late_by(0, change)};
   }
-  const double mean = std::accumulate(behind.begin(), behind.end(), 0.0) / static_cast<double>(behind.size());
-  return {.affected = count_above(behind, mean / 2)};
+  return {.affected = count_above(behind, mean(behind) / 2)};
 }
 
 }  // namespace paceline::analysis

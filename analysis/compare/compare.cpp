@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/statistics/autocorrelation.h"
+#include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {
 namespace compare_parts {
@@ -31,8 +32,7 @@ double variance_of_block_means(std::span<const double> centred) {
   double squares = 0;
   for (std::size_t i = 0; i < blocks; ++i) {
     const std::size_t begin = i * centred.size() / blocks, end = (i + 1) * centred.size() / blocks;
-    const auto block = centred.subspan(begin, end - begin);
-    squares += std::pow(std::accumulate(block.begin(), block.end(), 0.0) / static_cast<double>(block.size()), 2);
+    squares += std::pow(mean(centred.subspan(begin, end - begin)), 2);
   }
   return squares / (blocks * (blocks - 1));
 }

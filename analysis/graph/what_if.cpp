@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "analysis/scaling/long_run.h"
+#include "analysis/statistics/statistics.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {
@@ -30,17 +30,6 @@ std::vector<Phase> every_phase() {
   return all;
 }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) /
-         static_cast<double>(std::max<std::size_t>(values.size(), 1));
-}
-
 // The 95 % interval of measured × changed ÷ base as a factor of it; all three are means of the same iterations. `moved`
 // is the work that a relief takes from each of them, and `error` the part of a step by which the model itself is wrong.
 // Where the run is too short for its own mean step, but not for the change, it is the interval of changed ÷ base.
@@ -52,10 +41,10 @@ struct FactorInterval {
 std::optional<FactorInterval> factor_interval(const std::vector<double>& measured, const std::vector<double>& base,
                                               const std::vector<double>& changed, const std::vector<double>& moved,
                                               double error) {
-  const double of_measured = mean_of(measured), of_base = mean_of(base), of_changed = mean_of(changed);
+  const double of_measured = mean(measured), of_base = mean(base), of_changed = mean(changed);
   // How far the step follows the work of the relieved ranks. The difference of their mean work is uncertain as well,
   // and the two replays do not show that.
-  const double difference = mean_of(moved);
+  const double difference = mean(moved);
   const double follows = difference == 0 ? 0 : std::clamp((of_changed - of_base) / difference, 0.0, 1.0);
   std::vector<double> change, influence;  // of each iteration on the logarithm of the quotient, and of the product
   for (std::size_t i = 0; i < changed.size(); ++i) {
@@ -198,8 +187,8 @@ Predictor::Predictor(const RunIndex& index, const DependencyGraph& graph, const 
   replay_unchanged();
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
-  measured_s_ = prediction_parts::mean_of(measured);
-  median_s_ = prediction_parts::median_of(std::move(measured));
+  measured_s_ = mean(measured);
+  median_s_ = median(std::move(measured));
   if (!gradient_tracks(program_).streams) {  // which would need no core
     sharing_ =
         core_sharing(index.trace(), setup.cpus, prediction_parts::steady_starts(index, program_, steady().front()));
@@ -230,7 +219,7 @@ void Predictor::replay_unchanged() {
   replayed_waiting_share_ = waiting / std::max(sum, 1.0);
 }
 
-double Predictor::replayed_s() const { return 1e-9 * prediction_parts::mean_of(replayed_ns_); }
+double Predictor::replayed_s() const { return 1e-9 * mean(replayed_ns_); }
 
 WhatIf Predictor::unchanged() const {
   WhatIf out{.step_s = measured_s_, .median_s = median_s_, .replayed_s = replayed_s(), .iterations = iterations()};
@@ -427,7 +416,7 @@ bool Predictor::stops_sharing(const Changes& changes) const {
 BesideWork Predictor::recorded_beside() const {
   const TransferCost together = transfer_cost({});
   const double bytes = gradient_bytes(program_);
-  const double work_ns = prediction_parts::mean_of(work_sums_.totals) / static_cast<double>(steady().size());
+  const double work_ns = mean(work_sums_.totals) / static_cast<double>(steady().size());
   const BesideWork ns = sharing_.recorded_beside(work_ns, together, bytes);
   return {ns.longer_ns / std::max(together.of(bytes), 1.0), ns.lost_ns / std::max(work_ns, 1.0)};
 }
@@ -519,9 +508,9 @@ Prediction Predictor::prediction(const Changes& changes, const std::vector<doubl
   const Replayed& before = base_of(changes);
   const auto base = chosen(before.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
   Prediction out;
-  out.ratio = mean_of(fresh) / std::max(mean_of(base), 1e-9);
+  out.ratio = mean(fresh) / std::max(mean(base), 1e-9);
   out.step_s = measured_s_ * out.ratio;
-  out.median_s = median_s_ * median_of(fresh) / std::max(median_of(base), 1e-9);
+  out.median_s = median_s_ * median(fresh) / std::max(median(base), 1e-9);
   const double ranks = static_cast<double>(program_.ranks);
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   std::vector<double> measured;

@@ -29,6 +29,12 @@ inline std::string with_share(std::int64_t part_ns, std::int64_t whole_ns) {
   return fmt::format("{} ({})", duration(part_ns), percent(share(part_ns, whole_ns)));
 }
 
+// Seconds of a share of all steps.
+inline double of_the_steps(const RunAnalysis& run, double share_of_step) {
+  return share_of_step * 1e-9 * static_cast<double>(run.iterations.median_ns) *
+         static_cast<double>(run.iterations.count);
+}
+
 // "1.694 [1.672–1.716]"
 template <class Write>
 std::string with_range(const std::optional<double>& value, const std::optional<Interval>& ci95, Write&& write) {

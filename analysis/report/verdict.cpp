@@ -186,9 +186,12 @@ std::string communication_or_rank(const RunAnalysis& run, const Accused& accused
   return row_text(*row, run.breakdown->wall_ns);
 }
 
-// Whether CPUs that the run lacked cost most. Slow iterations with another cause may cost more.
+// Whether CPUs that the run lacked cost most. Collectives that are too small may cost more, which keep threads awake,
+// or slow iterations with another cause.
 bool lacks_cpus_first(const RunAnalysis& run) {
   if (!is_starved(run)) return false;
+  const SmallCollectives small = run.small_collectives.value_or(SmallCollectives{});
+  if (of_the_steps(run, small.most_lost()) > main_loss(run)->seconds) return false;
   const LongerCauses* slow = slow_iterations(run);
   if (slow == nullptr) return true;
   const double lacked_ns = slow->parts[LossCause::no_cpu] + slow->parts[LossCause::throttled];

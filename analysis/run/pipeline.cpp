@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "analysis/statistics/statistics.h"
+
 namespace paceline::analysis {
 namespace run_pipeline {
 namespace {
@@ -63,12 +65,6 @@ void add_iterations(const RunAnalysis& run, PipelineFigures& figures) {
   }
 }
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 // Finds the longest iteration after warm-up, and the stage that worked most above its median in it.
 void find_slowest(PipelineFigures& figures) {
   constexpr double clearly_longer = 1.2;
@@ -79,13 +75,13 @@ void find_slowest(PipelineFigures& figures) {
   const auto longest = std::ranges::max_element(steady, {}, &PipelineFigures::Iteration::length_s);
   std::vector<double> lengths;
   for (const PipelineFigures::Iteration& one : steady) lengths.push_back(one.length_s);
-  if (longest->length_s < clearly_longer * median_of(std::move(lengths))) return;
+  if (longest->length_s < clearly_longer * median(std::move(lengths))) return;
   figures.slowest = warm_up + static_cast<std::size_t>(longest - steady.begin());
   double most = 0;
   for (std::size_t s = 0; s < figures.stages.size(); ++s) {
     std::vector<double> busy;
     for (const PipelineFigures::Iteration& one : steady) busy.push_back(one.busy_s[s]);
-    const double more = longest->busy_s[s] - median_of(std::move(busy));
+    const double more = longest->busy_s[s] - median(std::move(busy));
     if (s == 0 || more > most) {
       most = more;
       figures.slowest_stage = s;

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 #include <vector>
+
+#include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {
 namespace {
@@ -18,10 +19,6 @@ constexpr std::size_t most_values = 2048;
 // by 1 + shortness/(n/τ), found by simulation (tests/bench/coverage.cpp): without it 92 % of the intervals of series of
 // 25 autocorrelation times hold the mean.
 constexpr double shortness = 6;
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 double autocovariance(std::span<const double> centred, std::size_t lag) {
   double sum = 0;
@@ -63,11 +60,11 @@ std::optional<MeanSpread> mean_spread(std::span<const double> values) {
   const std::size_t together = (values.size() + most_values - 1) / most_values;
   std::vector<double> series;
   for (std::size_t i = 0; i + together <= values.size(); i += together) {
-    series.push_back(mean_of(values.subspan(i, together)));
+    series.push_back(mean(values.subspan(i, together)));
   }
   MeanSpread spread;
-  spread.mean = mean_of(values);
-  const double centre = mean_of(series);
+  spread.mean = mean(values);
+  const double centre = mean(series);
   for (double& value : series) value -= centre;
   spread.autocorrelation_time = geyer_autocorrelation_time(series);
   const auto n = static_cast<double>(series.size());

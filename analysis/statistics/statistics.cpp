@@ -18,6 +18,18 @@ std::int64_t quantile(std::vector<std::int64_t> values, double q) {
   return *middle + std::llround((position - static_cast<double>(below)) * static_cast<double>(above - *middle));
 }
 
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(values.size(), 1));
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.size() % 2 != 0 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
 std::vector<double> places_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -69,9 +69,6 @@ StepChange::Kind kind_of(const Fit& fit, double noise) {
 
 StepChange describe(std::span<const double> values, const Fit& fit, StepChange::Kind kind) {
   const std::size_t n = values.size();
-  const auto mean = [](std::span<const double> part) {
-    return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
-  };
   if (kind != StepChange::Kind::drift) {
     return {.kind = kind, .at = fit.at, .before = mean(values.first(fit.at)), .after = mean(values.subspan(fit.at))};
   }

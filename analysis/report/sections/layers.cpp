@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of a step goes by kind of layer, beside what the machine can do at most (a roofline as a table).
-#include <numeric>
 
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
+#include "analysis/statistics/statistics.h"
 
 namespace paceline::analysis {
 namespace layers_section {
@@ -36,8 +36,7 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
     table.columns.emplace_back("÷ peak");
     table.note += fmt::format(" The peak of its memory is {}.", quantity(*layers.peak_bytes, "B/s"));
   }
-  const std::span<const double> steady = run.iterations.steady();
-  const double mean_ns = 1e9 * std::accumulate(steady.begin(), steady.end(), 0.0) / static_cast<double>(steady.size());
+  const double mean_ns = 1e9 * mean(run.iterations.steady());
   for (const LayerWork& work : layers.work) {
     auto& row = table.rows.emplace_back(std::vector<std::string>{
         work.kind, work.backward ? "backward" : "forward",

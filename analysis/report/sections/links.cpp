@@ -50,12 +50,6 @@ std::string rank_text(const RunAnalysis& run, std::uint32_t index) {
   return fmt::format("rank {}{}", rank.rank, rank.host.empty() ? "" : " on " + rank.host);
 }
 
-// Seconds of a share of all steps.
-double of_the_steps(const RunAnalysis& run, double share_of_step) {
-  return share_of_step * 1e-9 * static_cast<double>(run.iterations.median_ns) *
-         static_cast<double>(run.iterations.count);
-}
-
 // Links that are slower than the others of their kind beyond chance.
 void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<Finding>& out) {
   constexpr std::size_t most_named = 4;

@@ -157,6 +157,22 @@ TEST(ReportCauses, ARankOfAStarvedRunThatComputesALittleLongerIsAFinding) {
   }
 }
 
+// Of steps of 62 ms that lack CPUs for 22 ms or more, half is fixed costs: the threads that wait for them need the
+// CPUs.
+TEST(ReportCauses, SmallCollectivesThatCostMoreThanMissingCpusComeFirst) {
+  const Report starved = report_of(
+      {.iterations = 60, .delay = [](int rank, int i) { return Delay{.waits_ms = 22 + (i * 7 + rank * 3) % 3}; }});
+  std::vector<RunAnalysis> runs = starved.runs;
+  for (const double share : {0.1, 0.5}) {
+    runs[0].small_collectives = SmallCollectives{
+        .operation = "allreduce", .calls = 60, .fixed_ns = 500'000, .share_of_step = share, .exposed_share = share};
+    const Report report = build_report(std::vector<RunAnalysis>(runs));
+    EXPECT_EQ(report.verdict.state.starts_with("Threads that had no CPU"), share == 0.1) << report.verdict.state;
+    EXPECT_EQ(report.verdict.change.starts_with("First send larger buckets: each of the 60 calls"), share == 0.5)
+        << report.verdict.change;
+  }
+}
+
 // Where the words are too many, the program goes, which the change names as well, and the rank stays.
 TEST(ReportCauses, ALateRankOfAStarvedRunIsNamedBeforeTheProgram) {
   const auto delay = [](int rank, int i) { return Delay{.waits_ms = (rank == 1 ? 30 : 0) + (i * 7 + rank * 3) % 3}; };

@@ -8,8 +8,15 @@ namespace paceline::analysis {
 namespace {
 
 TEST(Quantile, InterpolatesBetweenOrderStatistics) {
-  EXPECT_EQ(median({3, 1, 2}), 2);
-  EXPECT_EQ(median({40, 10, 30, 20}), 25);
+  using Whole = std::vector<std::int64_t>;
+  EXPECT_EQ(median(Whole{3, 1, 2}), 2);
+  EXPECT_EQ(median(Whole{40, 10, 30, 20}), 25);
+  using Real = std::vector<double>;
+  EXPECT_EQ(median(Real{3, 1, 2}), 2);
+  EXPECT_EQ(median(Real{40, 10, 31, 20}), 25.5);
+  EXPECT_EQ(median(Real{}), 0);
+  EXPECT_EQ(mean(Real{1, 2, 6}), 3);
+  EXPECT_EQ(mean(Real{}), 0);
   EXPECT_EQ(quantile({100, 0}, 0.95), 95);
   EXPECT_EQ(quantile({10, 20, 30, 40, 50}, 0.25), 20);
   EXPECT_EQ(quantile({10, 20, 30, 40, 50}, 0.95), 48);
