@@ -123,11 +123,11 @@ TEST(SmallCollectives, RangesAreOneOperation) {
   for (std::size_t c = 0; c < run.collectives.matched.size(); ++c) {
     const std::string name = "bucket " + std::to_string(c % 10);
     if (c < 10) run.collectives.operations.push_back(name);
-    Collective& barrier = all.emplace_back(run.collectives.matched[c]);
-    Collective& range = all.emplace_back(barrier);
+    Collective barrier = run.collectives.matched[c], range = barrier;
     barrier.communicator = 7, barrier.bytes = 0, barrier.transfer_ns = 300'000;
     range.operation = 1 + static_cast<std::uint32_t>(c % 10), range.of_range = true;
     range.last_start_ns += 300'000, range.transfer_ns -= 300'000;
+    all.insert(all.end(), {barrier, range});
   }
   run.collectives.matched = all;
   const auto small = small_of(run);
