@@ -174,11 +174,12 @@ WhatIf first_change_first(const RunAnalysis& run) {
     what_if.notes.insert(what_if.notes.begin(),
                          "No row is advice: the run lacked CPUs, and its costs are those of threads that had none.");
   } else if (!what_if.predictions.empty()) {
-    what_if.notes.insert(what_if.notes.begin(),
-                         run.small_collectives
-                             ? "No row is advice before the collectives are larger, which has no interval."
-                             : "No row is advice: no interval shows that a step becomes shorter. They are ranked by "
-                               "the time per image.");
+    what_if.notes.insert(
+        what_if.notes.begin(),
+        run.small_collectives
+            ? "No row is advice: first the collectives should be larger, and no interval says what that saves."
+            : "No row is advice: no interval shows that a step becomes shorter. They are ranked by "
+              "the time per image.");
   }
   return what_if;
 }

@@ -260,7 +260,8 @@ TEST(FirstPrediction, WaitsForLargerCollectives) {
             "First send larger buckets: each of the 60 calls of MPI_Allreduce in an iteration costs 400 µs, however "
             "small it is.");
   EXPECT_THAT(first_change_first(run).notes,
-              ::testing::ElementsAre("No row is advice before the collectives are larger, which has no interval."));
+              ::testing::ElementsAre(
+                  "No row is advice: first the collectives should be larger, and no interval says what that saves."));
   const auto finding = std::ranges::find_if(
       report.findings, [](const Finding& of) { return of.text.starts_with("The collectives are too small"); });
   ASSERT_NE(finding, report.findings.end());
