@@ -362,10 +362,10 @@ std::string larger_calls_text(const SmallCollectives& small) {
 std::string change_of_run(const RunAnalysis& run, Cut cut) {
   if (lacks_cpus_first(run)) return change_of_starved(run);
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(*first, "");
-  if (run.small_collectives) return larger_calls_text(*run.small_collectives);
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
     return "First collect the files of the other ranks: without them, no rank can be judged.";
   }
+  if (run.small_collectives) return larger_calls_text(*run.small_collectives);
   if (run.iterations.count == 0) {
     const Copies copies = copies_of(run);
     const GpuSums gpus = gpu_sums(run);
