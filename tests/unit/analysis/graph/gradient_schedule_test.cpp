@@ -152,6 +152,12 @@ TEST(DoubleBuffering, IsTakenFromBusyCores) {
   };
   EXPECT_NEAR(step_ms(2), 32 + 3, 0.1);
   EXPECT_NEAR(step_ms(4), 41, 0.1);
+  for (const double cpus : {2.0, 4.0}) {
+    const Predictor predictor(index, dependency_graph(index), {.cpus = {.machines = {{{0, 1}, cpus}}}});
+    EXPECT_EQ(predictor.predict({.byte_time = 0.5}).error_unknown, cpus == 2)
+        << "where cores are shared, runs disagree";
+    EXPECT_FALSE(predictor.predict({.batch = 0.5}).error_unknown);
+  }
 }
 
 // 13 buckets of 4 MB in a second thread, whose transfers take 6 together, the last one after backward. All of a
