@@ -15,13 +15,15 @@ constexpr double block_times = 1.5;    // least length of a block, in autocorrel
 constexpr double least_block = 3;      // iterations: what recurs every few iterations is in each block
 constexpr double cautious_errors = 3;  // standard errors added to the estimate of how alike neighbouring blocks are
 constexpr std::size_t longer = 3;      // times a block: of the blocks that show how alike neighbouring blocks are
-constexpr double own_lags = 3, own_errors = 1;  // of one column, and standard errors that are subtracted there
-constexpr double usual_blocks = 40;             // a block is longer where the run is
-constexpr double overlap_degrees = 4.0 / 3;     // times the degrees of freedom of blocks that do not overlap
-constexpr double fewest_blocks = 5;             // fewer do not show their own spread
-constexpr double least_suspicion_times = 6;     // autocorrelation times of a run that may have a suspect by its blocks
-constexpr double short_run_caution = 3;         // times p, where the run is too short to be judged
-constexpr double explained_by_jump = 2.0 / 3;   // of the variance of a column, which then jumps
+constexpr std::size_t part_lags = 3;   // of a third of a block: as far as the next block
+constexpr double fewest_parts = 10;    // fewer do not show how alike they are
+constexpr double usual_blocks = 40;    // a block is longer where the run is
+constexpr double overlap_degrees = 4.0 / 3;  // times the degrees of freedom of blocks that do not overlap
+constexpr double fewest_blocks = 5;          // fewer do not show their own spread
+constexpr double least_suspicion_times = 6;  // autocorrelation times of a run that may have a suspect by its blocks
+constexpr double short_run_caution = 3;      // times p, where the run is too short to be judged
+constexpr double whole_run_scale = 0.87, whole_run_degrees = 8;  // p_of_whole_run()
+constexpr double explained_by_jump = 2.0 / 3;                    // of the variance of a column, which then jumps
 
 // Subtracts the mean of a column; where the column jumps to another level during the run, both means. Otherwise the
 // jump itself would look like autocorrelation.
@@ -99,10 +101,10 @@ class Contrasts {
   }
 
   // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
-  // variance of the mean is that of the blocks times the column's factor. p_of(t) is the p-value of a mean t standard
+  // variance of the mean is that of the blocks times the factor. p_of(t) is the p-value of a mean t standard
   // errors above.
   template <typename POf>
-  Suspect take_largest(std::span<const double> factors, const POf& p_of) {
+  Suspect take_largest(double factor, const POf& p_of) {
     std::vector<double> sorted;
     for (const std::uint32_t c : compared_) sorted.push_back(variances_[c]);
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -125,7 +127,7 @@ class Contrasts {
       };
       const double above = contrast(rows_);
       if (!(above > 0)) continue;
-      const double t = above / std::sqrt(moments(rows_, contrast).variance * factors[c]);
+      const double t = above / std::sqrt(moments(rows_, contrast).variance * factor);
       if (t > largest) largest = t, suspect = {c, above, p_of(t)};
     }
     std::erase(compared_, suspect.column);
@@ -151,27 +153,49 @@ double shown_beyond_blocks(const Contrasts& blocks, const Contrasts& longer_bloc
   return std::max(1.0, (longer * upper - 1) / (longer - 1));
 }
 
-// The least that a column's own values show of it, whose noise may be of another kind than that of most. Several lags
-// tell noise that lasts from a wave.
-double least_beyond_blocks(std::span<const double> centred, std::size_t column, std::size_t columns,
-                           std::size_t block) {
-  double square = 0, alike = 0;
-  for (std::size_t i = column; i < centred.size(); i += columns) {
-    square += centred[i] * centred[i];
-    for (std::size_t lag = columns; lag <= own_lags * columns && lag <= i; lag += columns) {
-      alike += centred[i] * centred[i - lag] / own_lags;
-    }
-  }
-  const auto n = static_cast<double>(centred.size() / columns);
-  const double least = square > 0 ? alike / square + 1 / n - own_errors / std::sqrt(own_lags * n) : 0;
-  return least > 0 ? variance_beyond_blocks((1 + least) / (1 - std::min(least, 0.99)), block) : 1;
+// The variance of the run's mean times the iterations, as the means of parts of the run show it, and how alike parts
+// are up to so many lags. Subtracting a mean makes each correlation too small (Kendall 1954, see autocorrelation.h).
+double long_run_variance(std::span<const double> centred, std::size_t columns, std::size_t part, std::size_t lags) {
+  const std::vector<double> means = block_means(centred, columns, part);
+  const auto covariance = [&](std::size_t lag) {
+    const auto from = static_cast<std::ptrdiff_t>(lag * part * columns);
+    return std::inner_product(means.begin() + from, means.end(), means.begin(), 0.0);
+  };
+  const auto rows = static_cast<double>(means.size() / columns);
+  const double parts = static_cast<double>(centred.size() / columns) / static_cast<double>(part);
+  const double square = covariance(0), missing = std::max(0.0, square + 3 * covariance(1)) / parts;
+  double sum = square;
+  for (std::size_t lag = 1; lag <= lags; ++lag) sum += 2 * (covariance(lag) + missing);
+  return static_cast<double>(part) * std::max(0.0, sum) / (rows * (1 - 1 / parts));
 }
 
+// By how much it is above the one that blocks show: the most of several lengths of parts. Noise that lasts beside noise
+// of single iterations is seen in long parts only.
+double drift_beyond_blocks(std::span<const double> centred, std::size_t columns, std::size_t block) {
+  const double of_blocks = long_run_variance(centred, columns, block, 0);
+  if (!(of_blocks > 0)) return 1;
+  double most =
+      std::max(of_blocks, long_run_variance(centred, columns, std::max<std::size_t>(1, block / 3), part_lags));
+  for (std::size_t part = block; part * fewest_parts * columns <= centred.size(); part *= 2) {
+    most = std::max(most, long_run_variance(centred, columns, part, 1));
+  }
+  return most / of_blocks;
+}
+
+// The whole run is one observation, with the spread that its iterations show: P(X >= k sigma) <= 1/(1 + k^2) for every
+// distribution (F. P. Cantelli, 1928).
+double p_of_few(double t) { return 1 / (1 + t * t); }
+
+// Likewise, where a run has enough iterations to show noise that lasts. The means of AR(1) noise whose autocorrelation
+// time is that of the run exceed t as often as Student's t with these degrees of freedom exceeds this part of it
+// (simulated: 1.7 % of them exceed 3, 0.4 % exceed 4); noise that is shorter does so more seldom.
+double p_of_whole_run(double t) { return t_two_sided(whole_run_scale * t, whole_run_degrees) / 2; }
+
 template <typename POf>
-void accuse(Contrasts& comparison, std::span<const double> factors, const POf& p_of, BlockContrasts& result) {
+void accuse(Contrasts& comparison, double factor, const POf& p_of, BlockContrasts& result) {
   result.tests = comparison.compared();
   while (comparison.compared() > 1) {
-    Suspect suspect = comparison.take_largest(factors, p_of);
+    Suspect suspect = comparison.take_largest(factor, p_of);
     if (suspect.p > accusation_level) break;
     if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
     result.suspects.push_back(suspect);
@@ -196,11 +220,8 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   // Fewer than 20 iterations say too little of their autocorrelation.
   if (n < std::max(least_contrast_times, least_suspicion_times * time)) {
     result.block = 1;
-    // The whole run is one observation then, with the spread that the iterations show: P(X >= k sigma) <= 1/(1 + k^2)
-    // for every distribution (F. P. Cantelli, 1928).
     Contrasts comparison(block_means(values, columns, 1), columns, left_out);
-    accuse(
-        comparison, std::vector<double>(columns, 1), [](double t) { return 1 / (1 + t * t); }, result);
+    accuse(comparison, 1, n < least_contrast_times ? p_of_few : p_of_whole_run, result);
     return result;
   }
   Contrasts comparison(block_means(values, columns, result.block), columns, left_out);
@@ -213,14 +234,10 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
     const Contrasts longer_blocks(block_means(values, columns, longer * result.block), columns, left_out);
     beyond = std::min(beyond, shown_beyond_blocks(comparison, longer_blocks, blocks));
   }
-  std::vector<double> factors;
-  for (std::size_t c = 0; c < columns; ++c) {
-    const double own = least_beyond_blocks(centred, c, columns, result.block);
-    factors.push_back(std::max(beyond, own) / (blocks - 1));
-  }
+  beyond = std::max(beyond, drift_beyond_blocks(centred, columns, result.block));
   const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
   accuse(
-      comparison, factors, [=](double t) { return std::min(1.0, caution * t_two_sided(t, degrees) / 2); }, result);
+      comparison, beyond / (blocks - 1), [=](double t) { return caution * t_two_sided(t, degrees) / 2; }, result);
   return result;
 }
 

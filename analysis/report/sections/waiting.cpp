@@ -147,7 +147,8 @@ std::string slow_ranks_text(const RunAnalysis& run) {
     text += named > 0 ? "."
             : test.block > 1
                 ? fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"))
-                : " (Cantelli's inequality, because the run is short for its autocorrelation).";
+                : fmt::format(" ({}, the whole run as one observation, because it is short for its autocorrelation).",
+                              test.iterations < least_contrast_times ? "Cantelli's inequality" : "Student's t");
     ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
     if (const std::string why = run.causes ? lateness_cause_text(run.causes->ranks[late.rank]) : ""; !why.empty()) {

@@ -30,7 +30,8 @@ enum class Kind {
   host_shared,  // half of the variance is shared by the ranks of a host, of which there are two to four
   round_robin,  // one rank after the other takes three standard deviations longer
   rotating,     // likewise, a rank drawn by chance in each iteration
-  mixed         // each rank has another of the kinds above
+  mixed,        // each rank has another of the kinds above
+  drifting      // a fifth of the variance is AR(1) noise that lasts for a twentieth to a fifth of the run
 };
 struct KindFacts {
   Kind kind;
@@ -55,7 +56,8 @@ inline constexpr std::array kinds = {KindFacts{Kind::equal, "equal", 1, false, t
                                      KindFacts{Kind::host_shared, "host-shared", 1, true, true},
                                      KindFacts{Kind::round_robin, "round robin", 1, false, true},
                                      KindFacts{Kind::rotating, "rotating", 1, true, true},
-                                     KindFacts{Kind::mixed, "mixed", 5.1, true, false}};
+                                     KindFacts{Kind::mixed, "mixed", 5.1, true, false},
+                                     KindFacts{Kind::drifting, "drifting", 0, false, true}};
 
 using Engine = std::mt19937_64;
 
@@ -72,6 +74,10 @@ class Process {
       : kind_(kind), state_(normal(engine)), burst_(uniform(engine) < on_share_) {
     period_ = (kind == Kind::slow_period ? 0.2 * static_cast<double>(iterations) : 4) * (1 + uniform(engine));
     phase_ = 2 * pi_ * uniform(engine);
+    if (kind == Kind::drifting) {
+      const double time = (0.05 + 0.15 * uniform(engine)) * static_cast<double>(iterations);
+      drift_ = (time - 1) / (time + 1);
+    }
   }
 
   double next(Engine& engine) {
@@ -95,6 +101,8 @@ class Process {
         return student(3, engine) / std::sqrt(3.0);
       case Kind::pareto:
         return 0.3 * (std::pow(1 - uniform(engine), -1 / 1.5) - 3);
+      case Kind::drifting:
+        return std::sqrt(0.2) * correlated(drift_, engine) + std::sqrt(0.8) * normal(engine);
       case Kind::lognormal:
         return (std::exp(normal(engine)) - std::exp(0.5)) / std::sqrt((std::exp(1) - 1) * std::exp(1));
       case Kind::exponential:
@@ -116,7 +124,7 @@ class Process {
   }
   static constexpr double pi_ = 3.141592653589793, on_share_ = 0.02 / 0.22;
   Kind kind_;
-  double state_, period_ = 0, phase_ = 0;
+  double state_, period_ = 0, phase_ = 0, drift_ = 0;
   bool burst_;
 };
 

@@ -240,7 +240,10 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
   EXPECT_THAT(sentences(build_report({run})), HasSubstr(" this clearly (Student's t of blocks of 12 iterations)."));
   run.lateness.block = 1;
   EXPECT_THAT(sentences(build_report({run})),
-              HasSubstr(" this clearly (Cantelli's inequality, because the run is short"));
+              HasSubstr(" this clearly (Student's t, the whole run as one observation, because it is short for its "
+                        "autocorrelation)."));
+  run.lateness.iterations = 17;
+  EXPECT_THAT(sentences(build_report({run})), HasSubstr(" this clearly (Cantelli's inequality, the whole run as"));
 }
 
 TEST(Findings, NameASlowHostInsteadOfItsRanks) {
