@@ -11,13 +11,13 @@
 namespace paceline::analysis {
 namespace block_contrast_parts {
 
-constexpr double block_times = 1.5;    // least length of a block, in autocorrelation times
-constexpr double least_block = 3;      // iterations: what recurs every few iterations is in each block
-constexpr double cautious_errors = 3;  // standard errors added to the estimate of how alike neighbouring blocks are
-constexpr std::size_t longer = 3;      // times a block: of the blocks that show how alike neighbouring blocks are
-constexpr std::size_t part_lags = 3;   // of a third of a block: as far as the next block
-constexpr double fewest_parts = 10;    // fewer do not show how alike they are
-constexpr double usual_blocks = 40;    // a block is longer where the run is
+constexpr double block_times = 1.5;       // least length of a block, in autocorrelation times
+constexpr double least_block = 3;         // iterations: what recurs every few iterations is in each block
+constexpr double cautious_errors = 3;     // standard errors added to the estimate of how alike neighbouring blocks are
+constexpr std::size_t longer = 3;         // times a block: of the blocks that show how alike neighbouring blocks are
+constexpr std::size_t part_lags = 3;      // of a third of a block: as far as the next block
+constexpr std::size_t fewest_parts = 10;  // fewer do not show how alike they are
+constexpr double usual_blocks = 40;       // a block is longer where the run is
 constexpr double overlap_degrees = 4.0 / 3;  // times the degrees of freedom of blocks that do not overlap
 constexpr double fewest_blocks = 5;          // fewer do not show their own spread
 constexpr double least_suspicion_times = 6;  // autocorrelation times of a run that may have a suspect by its blocks
@@ -93,12 +93,6 @@ class Contrasts {
     }
   }
   std::size_t compared() const { return compared_.size(); }
-  // The sum of the variances of the columns' means.
-  double variance() const {
-    double sum = 0;
-    for (const std::uint32_t c : compared_) sum += variances_[c];
-    return sum;
-  }
 
   // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
   // variance of the mean is that of the blocks times the factor. p_of(t) is the p-value of a mean t standard
@@ -143,16 +137,6 @@ class Contrasts {
   std::vector<double> variances_;  // of each column's means
 };
 
-// By how much the variance of the run's mean is at most above the one that the blocks show, as longer blocks show it:
-// with blocks of length b, a share that is inversely proportional to b is missing. Neighbouring values that are alike
-// because of waves of a few iterations do not make longer blocks alike.
-double shown_beyond_blocks(const Contrasts& blocks, const Contrasts& longer_blocks, double count) {
-  const double degrees = overlap_degrees * (count / longer - 1) * static_cast<double>(blocks.compared() - 1);
-  const double ratio = longer_blocks.variance() / (count / longer - 1) / (blocks.variance() / (count - 1));
-  const double upper = ratio * std::exp(cautious_errors * std::sqrt(2 / degrees));
-  return std::max(1.0, (longer * upper - 1) / (longer - 1));
-}
-
 // The variance of the run's mean times the iterations, as the means of parts of the run show it, and how alike parts
 // are up to so many lags. Subtracting a mean makes each correlation too small (Kendall 1954, see autocorrelation.h).
 double long_run_variance(std::span<const double> centred, std::size_t columns, std::size_t part, std::size_t lags) {
@@ -169,17 +153,27 @@ double long_run_variance(std::span<const double> centred, std::size_t columns, s
   return static_cast<double>(part) * std::max(0.0, sum) / (rows * (1 - 1 / parts));
 }
 
-// By how much it is above the one that blocks show: the most of several lengths of parts. Noise that lasts beside noise
-// of single iterations is seen in long parts only.
-double drift_beyond_blocks(std::span<const double> centred, std::size_t columns, std::size_t block) {
+// By how much the variance of the run's mean is above the one that blocks show. For an AR(1) process this follows from
+// its time, but it is at most what longer blocks show: with blocks of length b, a share that is inversely proportional
+// to b is missing. Neighbouring values that are alike because of waves of a few iterations do not make longer blocks
+// alike. It is at least what the most variable parts of the run show: noise that lasts beside noise of single
+// iterations is seen in long parts only.
+double beyond_blocks(std::span<const double> centred, std::size_t columns, std::size_t block, double cautious_time) {
   const double of_blocks = long_run_variance(centred, columns, block, 0);
   if (!(of_blocks > 0)) return 1;
-  double most =
-      std::max(of_blocks, long_run_variance(centred, columns, std::max<std::size_t>(1, block / 3), part_lags));
-  for (std::size_t part = block; part * fewest_parts * columns <= centred.size(); part *= 2) {
-    most = std::max(most, long_run_variance(centred, columns, part, 1));
+  double beyond = variance_beyond_blocks(cautious_time, block);
+  const double count = static_cast<double>(centred.size() / columns) / static_cast<double>(longer * block);
+  if (count >= fewest_blocks) {
+    const double degrees = overlap_degrees * (count - 1) * static_cast<double>(columns - 1);
+    const double ratio = long_run_variance(centred, columns, longer * block, 0) / of_blocks;
+    const double upper = ratio * std::exp(cautious_errors * std::sqrt(2 / degrees));
+    beyond = std::clamp((longer * upper - 1) / (longer - 1), 1.0, beyond);
   }
-  return most / of_blocks;
+  double of_parts = long_run_variance(centred, columns, std::max<std::size_t>(1, block / 3), part_lags);
+  for (std::size_t part = block; part * fewest_parts * columns <= centred.size(); part *= 2) {
+    of_parts = std::max(of_parts, long_run_variance(centred, columns, part, 1));
+  }
+  return std::max(beyond, of_parts / of_blocks);
 }
 
 // The whole run is one observation, with the spread that its iterations show: P(X >= k sigma) <= 1/(1 + k^2) for every
@@ -229,12 +223,7 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   // A short run is judged only if its autocorrelation time looks small, so in the runs that are judged the true time is
   // often larger than the estimate.
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
-  double beyond = variance_beyond_blocks(cautious_time, result.block);
-  if (beyond > 1 && blocks >= longer * fewest_blocks && comparison.variance() > 0) {
-    const Contrasts longer_blocks(block_means(values, columns, longer * result.block), columns, left_out);
-    beyond = std::min(beyond, shown_beyond_blocks(comparison, longer_blocks, blocks));
-  }
-  beyond = std::max(beyond, drift_beyond_blocks(centred, columns, result.block));
+  const double beyond = beyond_blocks(centred, columns, result.block, cautious_time);
   const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
   accuse(
       comparison, beyond / (blocks - 1), [=](double t) { return caution * t_two_sided(t, degrees) / 2; }, result);
