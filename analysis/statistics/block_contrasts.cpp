@@ -137,8 +137,9 @@ class Contrasts {
   std::vector<double> variances_;  // of each column's means
 };
 
-// The variance of the run's mean times the iterations, as the means of parts of the run show it, and how alike parts
-// are up to so many lags. Subtracting a mean makes each correlation too small (Kendall 1954, see autocorrelation.h).
+// The variance of the run's mean times the iterations, as the means of parts of the run and the correlations of parts
+// that are at most `lags` apart show it. Subtracting a mean makes each correlation too small (Kendall 1954, see
+// autocorrelation.h).
 double long_run_variance(std::span<const double> centred, std::size_t columns, std::size_t part, std::size_t lags) {
   const std::vector<double> means = block_means(centred, columns, part);
   const auto covariance = [&](std::size_t lag) {
