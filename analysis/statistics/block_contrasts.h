@@ -7,7 +7,8 @@
 // Müller, "t-statistic based correlation and heterogeneity robust inference", J. Business & Economic Statistics 28,
 // 2010). The blocks overlap, which makes the spread more certain (M. S. Meketon and B. Schmeiser, "Overlapping batch
 // means", Winter Simulation Conference 1984). The series may have different noise: their spreads are neither pooled nor
-// exchanged, and a series that is noisier than the median of the series counts less in the mean of the others.
+// exchanged, and a series that is noisier than the median of the series counts less in the mean of the others. Where
+// long parts of the run vary by more than the blocks show, as noise does that lasts, the spread is theirs.
 //
 // A run that is too short to be judged may still have a suspect, with three times the p-value; in one of fewer than 20
 // iterations or 6 autocorrelation times, only a series that stands out from all that the iterations vary by.
