@@ -261,11 +261,7 @@ std::optional<RunCauses> causes_of(const RunIndex& index, std::span<const std::i
 
   std::vector<std::span<const Iteration>> iterations;
   for (std::size_t r = 0; r < ranks; ++r) iterations.emplace_back(index.times(r).iterations);
-  RunCauses causes{.ranks = std::vector<RankCauses>(ranks),
-                   .exact = true,
-                   .slow = {},
-                   .changed = {},
-                   .other_program = busiest_program(trace)};
+  RunCauses causes{.ranks = std::vector<RankCauses>(ranks), .exact = true, .other_program = busiest_program(trace)};
   for (const std::int64_t number : numbers) causes.iterations.push_back({.number = number, .parts = {}});
   const double share = 1 / static_cast<double>(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {

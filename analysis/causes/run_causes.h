@@ -64,8 +64,8 @@ struct RunCauses {
   std::vector<RankCauses> ranks;                 // as in the trace
   std::vector<IterationCauses> iterations = {};  // those that all ranks finished
   bool exact = false;                            // every switch of all main threads was recorded
-  std::optional<LongerCauses> slow;              // the slow iterations, against the usual ones
-  std::optional<LongerCauses> changed;  // where the steps became slower: those after it, against those before it
+  std::optional<LongerCauses> slow = {};         // the slow iterations, against the usual ones
+  std::optional<LongerCauses> changed = {};  // where the steps became slower: those after it, against those before it
 
   std::optional<OtherProgram> other_program;  // where the ranks recorded it
   double used_cpus = 0;                       // share of their CPUs that the ranks kept busy (used_share())

@@ -49,8 +49,7 @@ LatenessTest test_of(const LatenessTable& table, const BlockContrasts& contrasts
           .autocorrelation_time = contrasts.autocorrelation_time,
           .block = contrasts.block,
           .judged = contrasts.judged,
-          .tests = contrasts.tests,
-          .late = {}};
+          .tests = contrasts.tests};
 }
 
 // The last arrival minus the last arrival without the rank: above 0 for the last rank of an iteration alone.

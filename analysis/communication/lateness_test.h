@@ -23,7 +23,7 @@ struct LatenessTest {
   std::size_t block = 1;            // iterations; 1 where the run is too short for blocks
   bool judged = false;              // false: fewer than two ranks, or too short a run, where `late` may yet stand out
   std::size_t tests = 0;            // ranks that were tested
-  std::vector<LateRank> late;       // beyond chance, above 1 % of the step; the costliest first
+  std::vector<LateRank> late = {};  // beyond chance, above 1 % of the step; the costliest first
 };
 
 }  // namespace paceline::analysis

@@ -351,7 +351,6 @@ constexpr Exporter arrow_exporter{
     .name = "arrow",
     .what = "Arrow IPC (Feather) for pandas, Polars and DuckDB",
     .target = Exporter::Target::stream,
-    .write = [](const ExportJob& job, std::FILE* out) { arrow_writer::ArrowWriter(job, out).write(); },
-    .make = nullptr};
+    .write = [](const ExportJob& job, std::FILE* out) { arrow_writer::ArrowWriter(job, out).write(); }};
 
 }  // namespace paceline::analysis

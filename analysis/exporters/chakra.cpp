@@ -357,7 +357,6 @@ constexpr Exporter chakra_exporter{
     .name = "chakra",
     .what = "a directory with Chakra's execution traces, for ASTRA-sim",
     .target = Exporter::Target::folder,
-    .write = nullptr,
     .make = [](const ExportJob& job, const std::filesystem::path& path) { chakra::Writer(job, path).write(); }};
 
 }  // namespace paceline::analysis

@@ -201,7 +201,6 @@ constexpr Exporter chrome_exporter{
     .name = "chrome",
     .what = "JSON for Perfetto, chrome://tracing and HTA",
     .target = Exporter::Target::stream,
-    .write = [](const ExportJob& job, std::FILE* out) { chrome_writer::ChromeWriter(job, out).write(); },
-    .make = nullptr};
+    .write = [](const ExportJob& job, std::FILE* out) { chrome_writer::ChromeWriter(job, out).write(); }};
 
 }  // namespace paceline::analysis

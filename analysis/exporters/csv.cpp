@@ -106,7 +106,6 @@ class CsvWriter {
 constexpr Exporter csv_exporter{.name = "csv",
                                 .what = "one line for each slice, mark and sample",
                                 .target = Exporter::Target::stream,
-                                .write = [](const ExportJob& job, std::FILE* out) { CsvWriter(job, out).write(); },
-                                .make = nullptr};
+                                .write = [](const ExportJob& job, std::FILE* out) { CsvWriter(job, out).write(); }};
 
 }  // namespace paceline::analysis

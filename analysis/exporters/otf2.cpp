@@ -477,7 +477,6 @@ class Otf2Writer {
 constexpr Exporter otf2_exporter{.name = "otf2",
                                  .what = "a directory for Vampir and Scalasca",
                                  .target = Exporter::Target::folder,
-                                 .write = nullptr,
                                  .make = [](const ExportJob& job, const std::filesystem::path& path) {
                                    otf2_writer::Otf2Writer(job, path).write();
                                  }};

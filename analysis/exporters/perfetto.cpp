@@ -466,7 +466,6 @@ constexpr Exporter perfetto_exporter{
     .name = "perfetto",
     .what = "Perfetto's own format",
     .target = Exporter::Target::stream,
-    .write = [](const ExportJob& job, std::FILE* out) { perfetto_writer::PerfettoWriter(job, out).write(); },
-    .make = nullptr};
+    .write = [](const ExportJob& job, std::FILE* out) { perfetto_writer::PerfettoWriter(job, out).write(); }};
 
 }  // namespace paceline::analysis

@@ -153,7 +153,6 @@ void write(const ExportJob& job, std::FILE* file) {
 constexpr Exporter pprof_exporter{.name = "pprof",
                                   .what = "samples of stacks, for pprof",
                                   .target = Exporter::Target::stream,
-                                  .write = pprof_writer::write,
-                                  .make = nullptr};
+                                  .write = pprof_writer::write};
 
 }  // namespace paceline::analysis

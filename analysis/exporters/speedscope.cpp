@@ -83,7 +83,6 @@ constexpr Exporter speedscope_exporter{
     .name = "speedscope",
     .what = "samples of stacks, for speedscope.app",
     .target = Exporter::Target::stream,
-    .write = [](const ExportJob& job, std::FILE* out) { SpeedscopeWriter(job, out).write(); },
-    .make = nullptr};
+    .write = [](const ExportJob& job, std::FILE* out) { SpeedscopeWriter(job, out).write(); }};
 
 }  // namespace paceline::analysis

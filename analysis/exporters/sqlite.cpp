@@ -310,7 +310,6 @@ class SqliteWriter {
 constexpr Exporter sqlite_exporter{.name = "sqlite",
                                    .what = "a SQLite database with the tables of paceline query",
                                    .target = Exporter::Target::file,
-                                   .write = nullptr,
                                    .make = [](const ExportJob& job, const std::filesystem::path& path) {
                                      sqlite_writer::SqliteWriter(job, path).write();
                                    }};

@@ -168,7 +168,6 @@ void write(const ExportJob& job, std::FILE* file) {
 constexpr Exporter talp_exporter{.name = "talp",
                                  .what = "POP efficiencies as DLB's TALP writes them, for talp-pages",
                                  .target = Exporter::Target::stream,
-                                 .write = talp::write,
-                                 .make = nullptr};
+                                 .write = talp::write};
 
 }  // namespace paceline::analysis

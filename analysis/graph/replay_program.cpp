@@ -113,7 +113,6 @@ class Building {
       out_.collectives.push_back({.operation = of.from_range ? "allreduce" : of.operation,
                                   .bytes = of.bytes,
                                   .members = of.members,
-                                  .arrivals = 0,
                                   .iteration = iteration,
                                   .recorded_ns = static_cast<double>(of.end_ns - of.last_arrival_ns)});
     }

@@ -33,15 +33,9 @@ HistoryRow row_of(const Json& run) {
   const Json& iterations = run.at("iterations");
   HistoryRow row{.run = std::filesystem::path(run.at("path").get<std::string>()).lexically_normal().filename().string(),
                  .recorded = run.value("recorded", ""),
-                 .label = {},
                  .ranks = run.at("ranks").get<int>(),
                  .step_ms = 1e-6 * iterations.at("steady_median_ns").get<double>(),
-                 .p95_ms = 1e-6 * iterations.at("p95_ns").get<double>(),
-                 .images_per_s = {},
-                 .useful = {},
-                 .phases_ms = {},
-                 .causes_percent = {},
-                 .config = {}};
+                 .p95_ms = 1e-6 * iterations.at("p95_ns").get<double>()};
   if (iterations.contains("steady_images_per_s")) row.images_per_s = iterations["steady_images_per_s"].get<double>();
   if (run.contains("efficiencies")) row.useful = run["efficiencies"].at("parallel").get<double>();
   if (iterations.contains("phases_ns")) row.phases_ms = parts_of(iterations["phases_ns"], 1e-6);

@@ -15,15 +15,15 @@
 namespace paceline::analysis {
 
 struct HistoryRow {
-  std::string run;       // the last part of its path
-  std::string recorded;  // "2026-11-22T10:04:05Z"; "" where it is not known
-  std::string label;     // what the page calls it; set by history_of()
+  std::string run;         // the last part of its path
+  std::string recorded;    // "2026-11-22T10:04:05Z"; "" where it is not known
+  std::string label = {};  // what the page calls it; set by history_of()
   int ranks = 0;
-  double step_ms = 0, p95_ms = 0;                              // the median after the warm-up; of all iterations
-  std::optional<double> images_per_s, useful;                  // useful work, 0 to 1
-  std::vector<std::pair<std::string, double>> phases_ms;       // of a step after the warm-up, mean over the ranks
-  std::vector<std::pair<std::string, double>> causes_percent;  // of the wall time that a rank lost, by cause
-  std::map<std::string, std::string> config;                   // the description of the run
+  double step_ms = 0, p95_ms = 0;                                   // the median after the warm-up; of all iterations
+  std::optional<double> images_per_s = {}, useful = {};             // useful work, 0 to 1
+  std::vector<std::pair<std::string, double>> phases_ms = {};       // of a step after the warm-up, mean over the ranks
+  std::vector<std::pair<std::string, double>> causes_percent = {};  // of the wall time that a rank lost, by cause
+  std::map<std::string, std::string> config = {};                   // the description of the run
 };
 
 struct History {

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Table {
   std::string id;  // the class of the HTML table
   std::string title;
-  std::vector<std::string> columns;
+  std::vector<std::string> columns = {};
   std::vector<std::vector<std::string>> rows = {};
   std::size_t text_columns = 1;  // the first ones are text, the rest figures
   std::string note = {};         // how to read it; may be empty

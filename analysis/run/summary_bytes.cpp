@@ -13,77 +13,35 @@ namespace paceline::analysis {
 namespace summary_bytes {
 
 // The members of the structures that are not copied byte by byte.
-template <class A>
-void each_member(A& a, DurationSketch& v) {
-  v.each_field(a);
-}
-template <class A>
-void each_member(A& a, RangeStatistics& v) {
-  a(v.domain, v.category, v.name, v.durations, v.device, v.others);
-}
-template <class A>
-void each_member(A& a, KernelStatistics& v) {
+void each_member(auto& a, DurationSketch& v) { v.each_field(a); }
+void each_member(auto& a, RangeStatistics& v) { a(v.domain, v.category, v.name, v.durations, v.device, v.others); }
+void each_member(auto& a, KernelStatistics& v) {
   a(v.name, v.category, v.count, v.sum_ns, v.min_ns, v.max_ns, v.mean_ns, v.stddev_ns);
 }
-template <class A>
-void each_member(A& a, QueueStatistics& v) {
-  a(v.stream, v.length);
-}
-template <class A>
-void each_member(A& a, Launches& v) {
-  a(v.statistics, v.queues);
-}
-template <class A>
-void each_member(A& a, StreamIdle& v) {
-  a(v.stream, v.host_wait_ns, v.kernel_wait_ns, v.other_ns);
-}
-template <class A>
-void each_member(A& a, RankLosses& v) {
+void each_member(auto& a, QueueStatistics& v) { a(v.stream, v.length); }
+void each_member(auto& a, Launches& v) { a(v.statistics, v.queues); }
+void each_member(auto& a, StreamIdle& v) { a(v.stream, v.host_wait_ns, v.kernel_wait_ns, v.other_ns); }
+void each_member(auto& a, RankLosses& v) {
   a(v.events, v.main_ns, v.main_thread, v.other_threads, v.located, v.causes);
 }
-template <class A>
-void each_member(A& a, GpuTrouble& v) {
-  a(v.device, v.xid_error, v.further_errors, v.slowed_down);
-}
-template <class A>
-void each_member(A& a, NetworkPart& v) {
-  a(v.first_layer, v.cost);
-}
-template <class A>
-void each_member(A& a, StageTimes& v) {
-  a(v.iterations, v.parts);
-}
-template <class A>
-void each_member(A& a, LayerWork& v) {
-  a(v.kind, v.backward, v.flops, v.bytes, v.iteration_ns);
-}
-template <class A>
-void each_member(A& a, LayerCosts& v) {
-  a(v.work, v.peak_flops, v.peak_bytes);
-}
-template <class A>
-void each_member(A& a, ExchangeTime& v) {
-  a(v.name, v.calls, v.bytes, v.overlap, v.median_ns);
-}
-template <class A>
-void each_member(A& a, CollectiveCalls::Membership& v) {
-  a(v.communicator, v.text, v.own_rank);
-}
-template <class A>
-void each_member(A& a, CollectiveCalls::Pending& v) {
+void each_member(auto& a, GpuTrouble& v) { a(v.device, v.xid_error, v.further_errors, v.slowed_down); }
+void each_member(auto& a, NetworkPart& v) { a(v.first_layer, v.cost); }
+void each_member(auto& a, StageTimes& v) { a(v.iterations, v.parts); }
+void each_member(auto& a, LayerWork& v) { a(v.kind, v.backward, v.flops, v.bytes, v.iteration_ns); }
+void each_member(auto& a, LayerCosts& v) { a(v.work, v.peak_flops, v.peak_bytes); }
+void each_member(auto& a, ExchangeTime& v) { a(v.name, v.calls, v.bytes, v.overlap, v.median_ns); }
+void each_member(auto& a, CollectiveCalls::Membership& v) { a(v.communicator, v.text, v.own_rank); }
+void each_member(auto& a, CollectiveCalls::Pending& v) {
   a(v.communicator, v.operation, v.peer, v.tag, v.sends, v.receives, v.since_ns, v.until_ns);
 }
-template <class A>
-void each_member(A& a, CollectiveCalls& v) {
+void each_member(auto& a, CollectiveCalls& v) {
   a(v.rank, v.world_size, v.end_ns, v.operations, v.calls, v.unnumbered, v.communicators, v.open_slice, v.complete,
     v.complete_at_end, v.failed, v.busy, v.pending, v.covered[0], v.covered[1], v.covered[2]);
 }
-template <class A>
-void each_member(A& a, CgroupUse& v) {
+void each_member(auto& a, CgroupUse& v) {
   a(v.periods, v.throttled_periods, v.throttled_s, v.oom_kills, v.memory_hits, v.memory_reclaims);
 }
-template <class A>
-void each_member(A& a, RankSummary& v) {
+void each_member(auto& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, utc_of_zero_ns, set, facts, dropped, pauses, losses, first_loss,
          touched_iterations, phase_ns, iterations, interludes, collective_calls, communicated, unobserved, overlap, gpu,

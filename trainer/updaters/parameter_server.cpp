@@ -26,7 +26,6 @@ namespace {
 constexpr UpdaterOption max_ahead{.key = "max-ahead",
                                   .help = "iterations that a rank may be ahead of the slowest; default: no limit",
                                   .whole = true,
-                                  .least = 0,
                                   .most = 0x1p40};
 
 // The header of a gradient's message and of the answer, which carries the weights.

@@ -54,12 +54,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                    .small = labels_.font(),
                    .marked = marked,
                    .names_width = state.time.names_width(),
-                   .level_height = rows.level_height(),
-                   .top = 0,
-                   .bottom = 0,
-                   .counts = {},
-                   .items = {},
-                   .image = {}};
+                   .level_height = rows.level_height()};
   const int names_width = state.time.names_width();
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing, false);

@@ -51,9 +51,7 @@ void EventParser::parse(std::string_view text, bool last) {
             .values = std::move(piece_.values),
             .flows = std::move(piece_.flows),
             .samples = std::move(piece_.samples),
-            .metadata = std::move(piece_.metadata),
-            .incomplete = {},
-            .closed = {}};
+            .metadata = std::move(piece_.metadata)};
   piece_.events.clear(), piece_.values.clear(), piece_.flows.clear(), piece_.samples.clear(), piece_.metadata.clear();
 
   const Tokens tokens = tokenizer_.tokens(text);

@@ -65,11 +65,11 @@ class EventParser {
     std::vector<FlowEvent> flows;
     std::vector<CounterSample> samples;
     std::vector<MetadataEvent> metadata;
-    std::uint64_t damaged = 0;              // events that could not be read
-    std::uint64_t left_out = 0;             // events of a phase that has no place in the model
-    std::uint64_t endless = 0;              // events with a negative duration, read as 0 ns: their end is not known
-    std::optional<std::size_t> incomplete;  // the place of an event that goes on behind the piece
-    std::optional<std::size_t> closed;      // the place behind the bracket that closes the array
+    std::uint64_t damaged = 0;   // events that could not be read
+    std::uint64_t left_out = 0;  // events of a phase that has no place in the model
+    std::uint64_t endless = 0;   // events with a negative duration, read as 0 ns: their end is not known
+    std::optional<std::size_t> incomplete = {};  // the place of an event that goes on behind the piece
+    std::optional<std::size_t> closed = {};      // the place behind the bracket that closes the array
   };
 
   // Parses the events of `text`, which begins at an event, at a comma before one, or at the closing bracket. Where

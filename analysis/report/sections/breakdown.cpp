@@ -174,10 +174,8 @@ void ranks_as_rows(const RunAnalysis& run, const std::vector<std::size_t>& phase
 
 Table phases_table(const RunAnalysis& run) {
   constexpr std::size_t most_columns = 6;
-  Table table{.id = "phases",
-              .title = "Phases of each rank",
-              .columns = {},
-              .note = "The phases of a rank add up to its wall time exactly."};
+  Table table{
+      .id = "phases", .title = "Phases of each rank", .note = "The phases of a rank add up to its wall time exactly."};
   std::vector<std::size_t> shown;
   for (std::size_t p = 0; p < phase_count; ++p) {
     if (is_shown(run, static_cast<Phase>(p))) shown.push_back(p);

@@ -15,10 +15,10 @@ constexpr std::size_t most_text_columns = 60, most_text_rows = 16;
 
 // One value in ns for each rank (row) and iteration (column), above 0 where the rank is late or slow.
 struct Values {
-  bool lateness = false;              // else the time of the iteration, minus the median over the ranks
-  std::vector<int> ranks;             // numbers of the rows
-  std::vector<std::int64_t> numbers;  // of the iterations
-  std::vector<double> ns;             // by row, then column
+  bool lateness = false;                   // else the time of the iteration, minus the median over the ranks
+  std::vector<int> ranks = {};             // numbers of the rows
+  std::vector<std::int64_t> numbers = {};  // of the iterations
+  std::vector<double> ns = {};             // by row, then column
 
   double at(std::size_t row, std::size_t column) const { return ns[row * numbers.size() + column]; }
   const char* title() const { return lateness ? "Lateness of each rank" : "Iteration times beside the median rank's"; }
@@ -26,7 +26,7 @@ struct Values {
 
 Values lateness_values(const RunAnalysis& run) {
   const LatenessTable& table = run.lateness_table;
-  Values values{.lateness = true, .ranks = {}, .numbers = table.numbers, .ns = {}};
+  Values values{.lateness = true, .numbers = table.numbers};
   for (const RankSummary& rank : run.per_rank) values.ranks.push_back(rank.rank);
   for (std::size_t r = 0; r < table.ranks; ++r) {
     for (std::size_t i = 0; i < table.iterations(); ++i) values.ns.push_back(table.late_ns[i * table.ranks + r]);
@@ -38,9 +38,7 @@ Values lateness_values(const RunAnalysis& run) {
 Values duration_values(const RunAnalysis& run) {
   const std::vector<std::int64_t>& all = run.iterations.numbers;
   Values values{.lateness = false,
-                .ranks = {},
-                .numbers = {all.begin() + static_cast<std::ptrdiff_t>(run.iterations.warmup), all.end()},
-                .ns = {}};
+                .numbers = {all.begin() + static_cast<std::ptrdiff_t>(run.iterations.warmup), all.end()}};
   const std::size_t columns = values.numbers.size();
   for (const RankSummary& rank : run.per_rank) {
     values.ranks.push_back(rank.rank);

@@ -38,10 +38,10 @@ struct RowCanvas {
   bool folded = false;                     // whether the row stands for its rank, with no margin around it
   std::size_t order = 0;                   // of its rank among the ranks on screen
   QString of_rank = {};                    // before the label of a pinned row: "Rank 3, "
-  DrawCounts counts;
+  DrawCounts counts = {};
   // Reused from row to row.
-  std::vector<analysis::LevelOfDetail::Item> items;
-  QImage image;
+  std::vector<analysis::LevelOfDetail::Item> items = {};
+  QImage image = {};
 
   // An empty image of this size, transparent.
   QImage& blank(int width, int image_height);
