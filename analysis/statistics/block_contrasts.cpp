@@ -23,6 +23,7 @@ constexpr double fewest_blocks = 5;          // fewer do not show their own spre
 constexpr double least_suspicion_times = 6;  // autocorrelation times of a run that may have a suspect by its blocks
 constexpr double short_run_caution = 3;      // times p, where the run is too short to be judged
 constexpr double whole_run_scale = 0.87, whole_run_degrees = 8;  // p_of_whole_run()
+constexpr double lasts_longer_errors = 2.5;                      // standard errors: less happens by chance
 constexpr double explained_by_jump = 2.0 / 3;                    // of the variance of a column, which then jumps
 
 // Subtracts the mean of a column; where the column jumps to another level during the run, both means. Otherwise the
@@ -82,6 +83,65 @@ Moments moments(std::size_t count, const ValueOf& value_of) {
   return result;
 }
 
+// What the variances of all contrasts say of each: as much as one with these degrees of freedom.
+struct Prior {
+  double degrees = 0, variance = 0;
+};
+
+// The hyperparameters of G. K. Smyth ("Linear models and empirical Bayes methods for assessing differential expression
+// in microarray experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2). Of a
+// variance with d degrees of freedom, the logarithm is about log(1 - 1/d) too small and has a variance of 2/(d - 1).
+// What the logarithms vary by is taken one standard error on the safe side. The contrasts are not independent: all
+// together have (columns - 1) d degrees of freedom.
+Prior prior_of(std::span<const double> variances, double degrees) {
+  const auto count = static_cast<double>(variances.size());
+  if (count < 3 || std::ranges::min(variances) <= 0) return {};
+  const Moments logs = moments(variances.size(), [&](std::size_t c) { return std::log(variances[c]); });
+  const double varies = logs.variance * count / (count - 1) * (1 + std::sqrt(2 / (count - 1))) - 2 / (degrees - 1);
+  const double most = (count - 2) * degrees, of_prior = varies > 0 ? std::min(most, 1 + 2 / varies) : most;
+  return {of_prior, std::exp(logs.mean) * (1 - 1 / of_prior) / (1 - 1 / degrees)};
+}
+
+// The mean of a column whose noise lasts longer than that of the others. Of the other columns, all is 0.
+struct OwnNoise {
+  double variance = 0, degrees = 0;
+};
+
+// A column whose first autocorrelation is clearly above that of all columns together is as certain as its own
+// autocorrelation time says. Otherwise the one rank whose noise lasts for many iterations would be called slow. Of two
+// columns, both have the same contrast.
+std::vector<OwnNoise> noise_that_lasts(std::span<const double> centred, std::size_t columns) {
+  std::vector<OwnNoise> own(columns);
+  std::vector<double> squares(columns), products(columns);
+  for (std::size_t i = 0; i < centred.size(); ++i) {
+    squares[i % columns] += centred[i] * centred[i];
+    if (i >= columns) products[i % columns] += centred[i] * centred[i - columns];
+  }
+  const auto n = static_cast<double>(centred.size() / columns);
+  const auto correlation_of = [&](double product, double square, double series, double errors) {
+    const double estimate = product / square;
+    return estimate + (1 + 3 * estimate) / n + errors * std::sqrt((1 - estimate * estimate) / (n * series));
+  };
+  const double of_all = std::reduce(products.begin(), products.end()),
+               all = std::reduce(squares.begin(), squares.end());
+  const double common = correlation_of(of_all, all, static_cast<double>(columns) - 1, 1);
+  for (std::size_t c = 0; c < columns && columns > 2; ++c) {
+    if (!(correlation_of(products[c], squares[c], 1, -lasts_longer_errors) > common)) continue;
+    std::vector<double> column;
+    for (std::size_t i = c; i < centred.size(); i += columns) column.push_back(centred[i]);
+    const double time = std::min(n / 2, autocorrelation_time(column, 1, 1, 0));
+    own[c] = {squares[c] / n * time / (n - time), n / time - 1};
+  }
+  return own;
+}
+
+// How certain the mean of a column is: the factor of the blocks' variance, and its degrees of freedom.
+struct Certainty {
+  double factor = 1, degrees = 1;
+  std::vector<OwnNoise> own;  // by column
+  bool moderated = false;     // by the variances of all columns
+};
+
 // The means of the blocks, and the columns that are still compared with each other.
 class Contrasts {
  public:
@@ -94,11 +154,11 @@ class Contrasts {
   }
   std::size_t compared() const { return compared_.size(); }
 
-  // Takes the column that is furthest above the mean of the others, in standard errors, out of the comparison. The
-  // variance of the mean is that of the blocks times the factor. p_of(t) is the p-value of a mean t standard
-  // errors above.
+  // Takes the column that is furthest above the mean of the others, for its noise, out of the comparison. p_of(t,
+  // degrees) is the p-value of a mean t standard errors above.
   template <typename POf>
-  Suspect take_largest(double factor, const POf& p_of) {
+  Suspect take_largest(const Certainty& certainty, const POf& p_of) {
+    const double degrees = certainty.degrees;
     std::vector<double> sorted;
     for (const std::uint32_t c : compared_) sorted.push_back(variances_[c]);
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -113,16 +173,24 @@ class Contrasts {
     for (std::size_t b = 0; b <= rows_; ++b) {
       for (const std::uint32_t c : compared_) sums[b] += weights[c] * mean_of(b, c);
     }
-    Suspect suspect{compared_.front(), 0, 1};
-    double largest = 0;
+    std::vector<double> above, variances;
     for (const std::uint32_t c : compared_) {
       const auto contrast = [&](std::size_t b) {
         return mean_of(b, c) - (sums[b] - weights[c] * mean_of(b, c)) / (all_weights - weights[c]);
       };
-      const double above = contrast(rows_);
-      if (!(above > 0)) continue;
-      const double t = above / std::sqrt(moments(rows_, contrast).variance * factor);
-      if (t > largest) largest = t, suspect = {c, above, p_of(t)};
+      above.push_back(contrast(rows_));
+      variances.push_back(moments(rows_, contrast).variance);
+    }
+    const Prior prior = certainty.moderated ? prior_of(variances, degrees) : Prior{};
+    const double all_degrees = prior.degrees + degrees;
+    Suspect suspect{compared_.front(), 0, 1};
+    for (std::size_t c = 0; c < compared_.size(); ++c) {
+      if (!(above[c] > 0)) continue;
+      const OwnNoise& own = certainty.own[compared_[c]];
+      const double variance = (prior.degrees * prior.variance + degrees * variances[c]) / all_degrees;
+      const double t = above[c] / std::sqrt(std::max(own.variance, variance * certainty.factor));
+      const double p = p_of(t, own.degrees > 0 ? std::min(own.degrees, all_degrees) : all_degrees);
+      if (p < suspect.p) suspect = {compared_[c], above[c], p};
     }
     std::erase(compared_, suspect.column);
     return suspect;
@@ -179,18 +247,18 @@ double beyond_blocks(std::span<const double> centred, std::size_t columns, std::
 
 // The whole run is one observation, with the spread that its iterations show: P(X >= k sigma) <= 1/(1 + k^2) for every
 // distribution (F. P. Cantelli, 1928).
-double p_of_few(double t) { return 1 / (1 + t * t); }
+double p_of_few(double t, double /*degrees*/) { return 1 / (1 + t * t); }
 
 // Likewise, where a run has enough iterations to show noise that lasts. The means of AR(1) noise whose autocorrelation
 // time is that of the run exceed t as often as Student's t with these degrees of freedom exceeds this part of it
 // (simulated: 1.7 % of them exceed 3, 0.4 % exceed 4); noise that is shorter does so more seldom.
-double p_of_whole_run(double t) { return t_two_sided(whole_run_scale * t, whole_run_degrees) / 2; }
+double p_of_whole_run(double t, double /*degrees*/) { return t_two_sided(whole_run_scale * t, whole_run_degrees) / 2; }
 
 template <typename POf>
-void accuse(Contrasts& comparison, double factor, const POf& p_of, BlockContrasts& result) {
+void accuse(Contrasts& comparison, const Certainty& certainty, const POf& p_of, BlockContrasts& result) {
   result.tests = comparison.compared();
   while (comparison.compared() > 1) {
-    Suspect suspect = comparison.take_largest(factor, p_of);
+    Suspect suspect = comparison.take_largest(certainty, p_of);
     if (suspect.p > accusation_level) break;
     if (!result.suspects.empty()) suspect.p = std::max(suspect.p, result.suspects.back().p);
     result.suspects.push_back(suspect);
@@ -216,7 +284,8 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   if (n < std::max(least_contrast_times, least_suspicion_times * time)) {
     result.block = 1;
     Contrasts comparison(block_means(values, columns, 1), columns, left_out);
-    accuse(comparison, 1, n < least_contrast_times ? p_of_few : p_of_whole_run, result);
+    accuse(comparison, {.own = std::vector<OwnNoise>(columns)}, n < least_contrast_times ? p_of_few : p_of_whole_run,
+           result);
     return result;
   }
   Contrasts comparison(block_means(values, columns, result.block), columns, left_out);
@@ -226,8 +295,8 @@ BlockContrasts block_contrasts(std::span<const double> values, std::size_t colum
   const double cautious_time = autocorrelation_time(centred, 1, columns, cautious_errors);
   const double beyond = beyond_blocks(centred, columns, result.block, cautious_time);
   const double degrees = overlap_degrees * (blocks - 1), caution = result.judged ? 1 : short_run_caution;
-  accuse(
-      comparison, beyond / (blocks - 1), [=](double t) { return caution * t_two_sided(t, degrees) / 2; }, result);
+  const auto p_of = [=](double t, double all_degrees) { return caution * t_two_sided(t, all_degrees) / 2; };
+  accuse(comparison, {beyond / (blocks - 1), degrees, noise_that_lasts(centred, columns), result.judged}, p_of, result);
   return result;
 }
 

@@ -6,9 +6,12 @@
 // block, and the mean of these contrasts is compared with their own spread by Student's t (R. Ibragimov and U. K.
 // Müller, "t-statistic based correlation and heterogeneity robust inference", J. Business & Economic Statistics 28,
 // 2010). The blocks overlap, which makes the spread more certain (M. S. Meketon and B. Schmeiser, "Overlapping batch
-// means", Winter Simulation Conference 1984). The series may have different noise: their spreads are neither pooled nor
-// exchanged, and a series that is noisier than the median of the series counts less in the mean of the others. Where
-// long parts of the run vary by more than the blocks show, as noise does that lasts, the spread is theirs.
+// means", Winter Simulation Conference 1984). The series may have different noise: in a run that is long enough to be
+// judged, the spread of each is moved towards that of all by as much as they are alike (G. K. Smyth, Statistical
+// Applications in Genetics and Molecular Biology 3, 2004), and a series that is noisier than the median of the series
+// counts less in the mean of the others. Where long parts of the run vary by more than the blocks show, as noise does
+// that lasts, the spread is theirs. A series whose noise lasts longer than that of the others is as certain as its own
+// autocorrelation time says.
 //
 // A run that is too short to be judged may still have a suspect, with three times the p-value; in one of fewer than 20
 // iterations or 6 autocorrelation times, only a series that stands out from all that the iterations vary by.

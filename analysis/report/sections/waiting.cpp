@@ -30,12 +30,11 @@ std::string time_text(const LatenessTest& test) {
 std::string why_not_judged(const LatenessTest& test) {
   if (test.iterations == 0) {
     return " The ranks were not tested for lateness: no collective of all ranks lies within an iteration that all "
-           "ranks "
-           "finished.";
+           "ranks finished.";
   }
   return fmt::format(
-      " The ranks were not tested for lateness: after warm-up, {} collectives of all ranks, too few for an "
-      "autocorrelation time{}.",
+      " {}: after warm-up, {} collectives of all ranks, too few for an autocorrelation time{}.",
+      test.tests > 0 ? "Only a rank that is clearly late would be named" : "The ranks were not tested for lateness",
       plural(test.iterations, "iteration has", "iterations have"), time_text(test));
 }
 

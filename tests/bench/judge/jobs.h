@@ -31,7 +31,8 @@ enum class Kind {
   round_robin,  // one rank after the other takes three standard deviations longer
   rotating,     // likewise, a rank drawn by chance in each iteration
   mixed,        // each rank has another of the kinds above
-  drifting      // a fifth of the variance is AR(1) noise that lasts for a twentieth to a fifth of the run
+  drifting,     // a fifth of the variance is AR(1) noise that lasts for a twentieth to a fifth of the run
+  one_lasts     // normal; the noise of rank 0 is AR(1), φ = 0.9
 };
 struct KindFacts {
   Kind kind;
@@ -57,7 +58,8 @@ inline constexpr std::array kinds = {KindFacts{Kind::equal, "equal", 1, false, t
                                      KindFacts{Kind::round_robin, "round robin", 1, false, true},
                                      KindFacts{Kind::rotating, "rotating", 1, true, true},
                                      KindFacts{Kind::mixed, "mixed", 5.1, true, false},
-                                     KindFacts{Kind::drifting, "drifting", 0, false, true}};
+                                     KindFacts{Kind::drifting, "drifting", 0, false, true},
+                                     KindFacts{Kind::one_lasts, "one lasts", 0, true, true}};
 
 using Engine = std::mt19937_64;
 
@@ -148,6 +150,7 @@ inline std::vector<Kind> kinds_of(const Job& job, Engine& engine) {
   if (job.kind == Kind::mixed) {
     for (Kind& kind : own) kind = mixture[engine() % mixture.size()];
   }
+  if (job.kind == Kind::one_lasts) own[0] = Kind::ar_long;
   return own;
 }
 

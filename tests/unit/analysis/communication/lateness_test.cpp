@@ -311,6 +311,42 @@ TEST(Lateness, NoiseThatLastsIsSeenBesideNoiseOfSingleIterations) {
   EXPECT_LE(accused, 24);  // 28 % without a look at longer parts
 }
 
+// It is late for tens of iterations at a time, by chance.
+TEST(Lateness, TheOneRankWhoseNoiseLastsIsNotNamed) {
+  constexpr std::size_t ranks = 16, iterations = 45;
+  int accused = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    Noise lasting(0.9, false, random);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < iterations * ranks; ++i) {
+      values.push_back(i % ranks == 0 ? lasting.next(random) : random.normal());
+    }
+    const BlockContrasts contrasts = block_contrasts(values, ranks);
+    accused += contrasts.judged && !contrasts.suspects.empty() && contrasts.suspects[0].p <= 0.05 / ranks ? 1 : 0;
+  }
+  EXPECT_LE(accused, most_false(300));  // 18 % if its noise is taken for that of the others
+}
+
+// What the ranks' noise has in common makes it better known: a rank five standard errors late is named although
+// the run has 15 blocks only.
+TEST(Lateness, ManyRanksShowTheirNoiseTogether) {
+  constexpr std::size_t ranks = 64, iterations = 45;
+  const double late = 5 * std::sqrt(1.0 / iterations * ranks / (ranks - 1));
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < iterations * ranks; ++i) {
+      values.push_back(random.normal() + (i % ranks == 1 ? late : 0));
+    }
+    const BlockContrasts contrasts = block_contrasts(values, ranks);
+    named +=
+        !contrasts.suspects.empty() && contrasts.suspects[0].column == 1 && contrasts.suspects[0].p <= 0.05 / ranks;
+  }
+  EXPECT_GE(named, 190);  // 177 if each rank shows its noise alone
+}
+
 // Some 13 autocorrelation times: too short to call nobody late, not too short to name a rank that all blocks show. The
 // delay is 4.2 standard deviations of the difference of two ranks.
 TEST(Lateness, NamesARankOfAShortRunThatAllBlocksShow) {
