@@ -187,9 +187,11 @@ class Contrasts {
     for (std::size_t c = 0; c < compared_.size(); ++c) {
       if (!(above[c] > 0)) continue;
       const OwnNoise& own = certainty.own[compared_[c]];
-      const double variance = (prior.degrees * prior.variance + degrees * variances[c]) / all_degrees;
-      const double t = above[c] / std::sqrt(std::max(own.variance, variance * certainty.factor));
-      const double p = p_of(t, own.degrees > 0 ? std::min(own.degrees, all_degrees) : all_degrees);
+      const double moderated = (prior.degrees * prior.variance + degrees * variances[c]) / all_degrees;
+      const double variance = moderated * certainty.factor;
+      const bool lasts = own.variance > variance;
+      const double t = above[c] / std::sqrt(lasts ? own.variance : variance);
+      const double p = p_of(t, lasts ? std::min(own.degrees, all_degrees) : all_degrees);
       if (p < suspect.p) suspect = {compared_[c], above[c], p};
     }
     std::erase(compared_, suspect.column);
