@@ -139,7 +139,7 @@ std::vector<OwnNoise> noise_that_lasts(std::span<const double> centred, std::siz
 struct Certainty {
   double factor = 1, degrees = 1;
   std::vector<OwnNoise> own;  // by column
-  bool moderated = false;     // by the variances of all columns
+  bool moderated = false;     // by the variances of all columns; a short run shows too little of how alike they are
 };
 
 // The means of the blocks, and the columns that are still compared with each other.
