@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "profiler/inject/buffer/chunks.h"
@@ -80,6 +81,26 @@ void overloaded_work(int inner_ranges) {
     emit_pop(0);
     emit_pop(0);
   }
+}
+
+// Threads that do such work, each with the chunk of its first event and no other one.
+void work_with_one_chunk_each(int threads, int inner_ranges) {
+  std::atomic<int> with_a_chunk{0};
+  std::atomic<bool> withheld{false};
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < threads; ++thread) {
+    all.emplace_back([&] {
+      emit_push(EventType::push, overload_scope("first"));
+      emit_pop(0);
+      ++with_a_chunk;
+      while (!withheld) std::this_thread::yield();
+      overloaded_work(inner_ranges);
+    });
+  }
+  while (with_a_chunk < threads) std::this_thread::yield();
+  const WithheldChunks others;
+  withheld = true;
+  for (std::thread& thread : all) thread.join();
 }
 
 struct Range {
@@ -206,9 +227,7 @@ TEST_F(InjectOverload, WithLosslessNothingIsLostAndTheWaitsAreRecorded) {
   constexpr int inner = share == 1 ? 10'000 : 2'000;
   RECORD({
     inject::open_recorder();
-    std::thread other([] { overloaded_work(inner); });
-    overloaded_work(inner);
-    other.join();
+    work_with_one_chunk_each(2, inner);
   });
   const RecordedFile file = only_file();
   EXPECT_FALSE(file.file.damaged) << file.file.damage;
@@ -216,11 +235,13 @@ TEST_F(InjectOverload, WithLosslessNothingIsLostAndTheWaitsAreRecorded) {
   EXPECT_TRUE(file.file.lost.empty());
   EXPECT_EQ(file.named(EventType::push, "inner").size(), std::size_t{2 * iterations * inner});
   const auto waits = file.named(EventType::push, "recorder wait");
-  ASSERT_FALSE(waits.empty());
-  EXPECT_EQ(waits.front().domain, "paceline");
-  for (const std::uint32_t track : {waits.front().track, waits.back().track}) {
-    EXPECT_FALSE(ranges_of(file, track, "recorder wait").empty());
+  std::set<std::uint32_t> tracks;
+  for (const RecordedEvent& wait : waits) {
+    EXPECT_EQ(wait.domain, "paceline");
+    tracks.insert(wait.track);
   }
+  EXPECT_EQ(tracks.size(), 2u) << "each thread had to wait for its only chunk";
+  for (const std::uint32_t track : tracks) EXPECT_FALSE(ranges_of(file, track, "recorder wait").empty());
 }
 
 // A child of fork has no drain that frees chunks, so no thread may wait for one.
