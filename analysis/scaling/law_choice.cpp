@@ -13,7 +13,8 @@ namespace law_choice_parts {
 
 using Which = std::vector<std::size_t>;
 
-LawChoice::Prediction predict(const std::vector<const LawFit*>& laws, int ranks) {
+LawChoice::Prediction predict(const std::vector<const LawFit*>& laws, const std::vector<const LawFit*>& possible,
+                              int ranks) {
   LawChoice::Prediction prediction{.ranks = ranks, .speedup = 1, .ci95 = {}};
   const LawFit& chosen = *laws.front();
   prediction.speedup = chosen.estimate(chosen.speedup(ranks)).value_or(1);
@@ -22,6 +23,12 @@ LawChoice::Prediction predict(const std::vector<const LawFit*>& laws, int ranks)
     const auto of = prediction.ci95 ? other->interval(other->speedup(ranks)) : std::nullopt;
     if (!of) continue;
     prediction.ci95 = Interval{std::min(prediction.ci95->low, of->low), std::max(prediction.ci95->high, of->high)};
+  }
+  if (!prediction.ci95) return prediction;
+  for (const LawFit* larger : possible) {
+    if (larger->parameters() <= chosen.parameters()) continue;
+    const auto of = larger->interval(larger->speedup(ranks));
+    if (of && of->low < prediction.at_least.value_or(prediction.ci95->low)) prediction.at_least = of->low;
   }
   return prediction;
 }
@@ -68,7 +75,7 @@ LawChoice choice_among(const std::vector<LawFit>& laws, const LogTimes& times, s
   }
   choice.chosen = as_good.front()->law();
   const int most = counts.back();
-  for (const int ranks : {2 * most, 4 * most}) choice.predictions.push_back(predict(as_good, ranks));
+  for (const int ranks : {2 * most, 4 * most}) choice.predictions.push_back(predict(as_good, left, ranks));
   return choice;
 }
 

@@ -91,6 +91,9 @@ struct LawChoice {
     int ranks = 1;
     double speedup = 1;            // of weak scaling the scaled one
     std::optional<Interval> ci95;  // for the case that the law holds
+    // What costs would leave of it that are too small to show in these runs: the lower end for laws with more
+    // parameters, if that is below ci95.
+    std::optional<double> at_least = {};
   };
   std::vector<Law> refused;   // whose residuals are larger than the noise explains; they are not compared
   std::vector<Error> errors;  // of the laws that can be left without a point; those with fewer parameters first

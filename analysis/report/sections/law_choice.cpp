@@ -42,6 +42,15 @@ std::string prediction_text(const LawChoice::Prediction& prediction) {
   return fmt::format("S({}) = {}", prediction.ranks, with_interval(fixed(prediction.speedup, 2), prediction.ci95, 2));
 }
 
+// A sentence about costs that a law with more parameters would have, or nothing.
+std::string hidden_costs_text(const LawChoice& choice) {
+  std::vector<std::string> left;
+  for (const auto& prediction : choice.predictions) {
+    if (prediction.at_least) left.push_back(fmt::format("S({}) at {:.2f}", prediction.ranks, *prediction.at_least));
+  }
+  return left.empty() ? "" : " Costs too small to show in these runs could leave " + list_text(left) + ".";
+}
+
 void say(const Scaling& scaling, const std::vector<std::size_t>& points, const LawChoice& choice, SentenceList& out) {
   const std::string where = rank_counts_text(scaling, points) + " ranks";
   if (!choice.refused.empty()) {
@@ -72,16 +81,16 @@ void say(const Scaling& scaling, const std::vector<std::size_t>& points, const L
         "law choice", Severity::info,
         fmt::format("{} is the simplest law that explains the times of {} as well as chance allows. {} predicts "
                     "left-out rank counts best (error of the time when each rank count is left out once: {}). If the "
-                    "first one holds on more ranks, {}.",
+                    "first one holds on more ranks, {}.{}",
                     capital(law_text(*choice.chosen)), where, capital(law_text(best->law)), list_text(errors),
-                    list_text(predictions)));
+                    list_text(predictions), hidden_costs_text(choice)));
     return;
   }
   const std::string law = capital(law_text(*choice.chosen));
   out.say("law choice", Severity::info,
           fmt::format("{} predicts the left-out rank counts of {} best (error of the time when each rank count is left "
-                      "out once: {}). If it holds on more ranks, {}.",
-                      law, where, list_text(errors), list_text(predictions)));
+                      "out once: {}). If it holds on more ranks, {}.{}",
+                      law, where, list_text(errors), list_text(predictions), hidden_costs_text(choice)));
 }
 
 void findings(const Report& report, SentenceList& out) {
@@ -128,6 +137,7 @@ Json choice_json(const Scaling& scaling, const std::vector<std::size_t>& points,
   for (const auto& prediction : choice.predictions) {
     Json entry = {{"ranks", prediction.ranks}, {"speedup", prediction.speedup}};
     set(entry, "speedup_ci95", prediction.ci95);
+    set(entry, "speedup_at_least", prediction.at_least);
     out["predictions"].push_back(std::move(entry));
   }
   return out;

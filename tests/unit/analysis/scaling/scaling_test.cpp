@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include "analysis/scaling/runs_table.h"
 
@@ -145,6 +146,30 @@ Scaling with_noise(const std::function<double(int)>& seconds, double images_per_
     table += fmt::format("{},1,{},{:.9f},{:.9f}\n", n, images, seconds(n), 0.01 * seconds(n));
   }
   return of_table(table.c_str());
+}
+
+// Of most of these tables Amdahl's law is chosen, and its interval leaves out the truth of a small coherency.
+TEST(LawChoice, CostsThatDoNotShowBoundThePrediction) {
+  const Usl truth{0.03, 0.0003};
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.01);
+  int chosen = 0, held = 0, bounded = 0;
+  constexpr int tables = 200;
+  for (int i = 0; i < tables; ++i) {
+    const LawChoice choice =
+        with_noise([&](int n) { return 100 / truth.capacity(n) * std::exp(noise(random)); }).fits.at(0).choice;
+    const LawChoice::Prediction& prediction = choice.predictions.at(1);
+    ASSERT_TRUE(prediction.ci95);
+    chosen += choice.chosen == Law::amdahl;
+    held += prediction.ci95->contains(truth.capacity(64));
+    bounded += prediction.at_least.value_or(prediction.ci95->low) <= truth.capacity(64);
+    EXPECT_LT(prediction.at_least.value_or(0), prediction.ci95->low);
+    EXPECT_FALSE(prediction.at_least && choice.chosen != Law::amdahl);
+  }
+  EXPECT_GT(chosen, tables / 2);
+  EXPECT_LT(held, 0.9 * tables);
+  EXPECT_GE(bounded, 0.95 * tables);
+  EXPECT_FALSE(of_times({100, 60, 40, 30, 25}).fits.at(0).choice.predictions.at(0).at_least) << "the noise is unknown";
 }
 
 TEST(LawChoice, ARefusedLawPredictsNothing) {
