@@ -3,7 +3,8 @@
 
 A thread of C++ calls back, and needs Python's lock for it, twice: to call, and to release what it called. Where the interpreter
 is about to end by then, Python ends that thread, and C++ answers with std::terminate: the program would abort. So the
-interpreter waits at its end until the callbacks are gone.
+interpreter waits at its end until the callbacks are gone, and for a moment longer: the thread then releases what others
+registered with the same future, such as DDP's hooks, later than it would have without ours.
 """
 import atexit
 import os
@@ -11,6 +12,7 @@ import time
 
 from . import ranges
 
+_MOMENT_S = 0.02
 _LONGEST_WAIT_S = 5  # for a collective that a rank never joins; without the recorder its group waits for it, too
 
 _pending = set()  # numbers of ranges
@@ -46,3 +48,4 @@ def _wait():
     deadline = time.monotonic() + _LONGEST_WAIT_S
     while _pending and time.monotonic() < deadline:
         time.sleep(0.001)
+    time.sleep(_MOMENT_S)

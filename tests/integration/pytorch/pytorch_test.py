@@ -225,6 +225,32 @@ if dist.get_rank() == 1:
         longest = max(float(row["duration_ns"]) for row in all_reduces)
         self.assertGreater(longest, 0.2e9)
 
+    def test_a_hook_of_ddp_that_is_released_late_ends_the_process_well(self):
+        # PyTorch 2.15 alone aborts here (1.13 does not): a thread of gloo outlives the group, and releases the callback of the
+        # hook while Python ends.
+        self.record(*self.launch(2, self.script("""
+import time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+class Halves:
+    def __call__(self, future):
+        return future.value()[0] / 2
+    def __del__(self, sleep=time.sleep):
+        sleep(0.003)
+def halved(_, bucket):
+    return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(Halves())
+def main():
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Linear(64, 64))
+    model.register_comm_hook(None, halved)
+    for _ in range(3):
+        model(torch.ones(4, 64)).sum().backward()
+    dist.destroy_process_group()
+main()
+""")))
+        self.assertEqual(self.report()["runs"][0]["ranks"], 2)
+
     def test_a_scatter_has_the_bytes_of_all_parts_on_every_rank(self):
         self.record(*self.launch(2, self.script("""
 import torch
