@@ -12,7 +12,7 @@ import time
 
 from . import ranges
 
-_MOMENT_S = 0.02
+_MOMENT_S = 0.02  # hooks that took 10 ms to be released needed less
 _LONGEST_WAIT_S = 5  # for a collective that a rank never joins; without the recorder its group waits for it, too
 
 _pending = set()  # numbers of ranges
